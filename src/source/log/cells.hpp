@@ -1,7 +1,12 @@
-// Cells that hold more than a plain number: lists of amounts ("[9000, 3997]"), and numbers with a comma or a dot after
-// each group of three digits, as spreadsheets write them ("3,233 MiB", "3.233").
+// How the numbers of a text separate thousands and fractions: "7,340.5" or "7.340,5". A number such as "4.000 MB" is
+// ambiguous by itself; other numbers of its log, and the language of its words, may resolve it. And cells of tables
+// that hold more than a plain number: lists of amounts ("[9000, 3997]"), and numbers grouped as spreadsheets do ("3,233
+// MiB").
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,5 +32,42 @@ std::vector<int> dotted_columns(std::string_view head, const ColumnPlan& plan);
 
 /// `text` without the dots of the numbers in these columns.
 std::string without_dots(std::string_view text, char delimiter, const std::vector<int>& columns);
+
+enum class Grouping : std::uint8_t {
+  by_comma,  ///< 7,340.5
+  by_dot,    ///< 7.340,5
+};
+
+/// The number in `digits` ("7,340", "2,89", "12.5") before a unit of `unit_bytes`; negative: not a number. If a number
+/// shows its own grouping, that is used: "2,89", "7.340.000", "2,890 GB", since no card has 2890 GB. `open` resolves an
+/// ambiguous one: "4.000" is 4 by comma, and 4000 by dot.
+double read_number(std::string_view digits, std::uint64_t unit_bytes, Grouping open = Grouping::by_comma);
+
+/// The grouping that `digits` before a unit of `unit_bytes` (0: no unit) show; nullopt: they show none.
+std::optional<Grouping> shown_grouping(std::string_view digits, std::uint64_t unit_bytes);
+
+/// Whether `digits` have one separator that may separate thousands or a fraction: "4.000".
+bool is_open_number(std::string_view digits, std::uint64_t unit_bytes);
+
+/// An amount of memory as its log writes it.
+struct WrittenAmount {
+  std::string_view digits;
+  std::uint64_t unit_bytes = 0;  ///< 0: none is written
+  bool is_total = false;
+  bool is_german = false;  ///< its label has a word of a language that uses dots for thousands
+  std::string label;       ///< equal for amounts of one kind
+};
+
+struct GroupingChoice {
+  Grouping grouping = Grouping::by_comma;
+  bool is_unknown = false;   ///< undecidable: a card could hold either
+  std::string_view example;  ///< an amount whose grouping is unclear
+};
+
+/// The warning for amounts such as `example` before a unit of `unit_bytes` whose grouping is unclear.
+std::string unknown_grouping(std::string_view example, std::uint64_t unit_bytes);
+
+/// Decides from all `amounts` of a log, and from the other numbers in `lines`.
+GroupingChoice choose_grouping(std::span<const WrittenAmount> amounts, std::span<const std::string_view> lines);
 
 }  // namespace vramtrack

@@ -1,4 +1,3 @@
-#include "source/log/column_title.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <utility>
 
-#include "source/log/column_title.hpp"
+#include "source/log/labels.hpp"
 #include "source/log/memory_words.hpp"
 #include "source/log/origin_words.hpp"
 #include "source/log/text.hpp"

@@ -153,17 +153,14 @@ Result<std::unique_ptr<LogParser>> make_of_nvidia_smi(const LogHead& head) {
 
 }  // namespace
 
-extern const LogFormatInfo csv_log_format;
 const LogFormatInfo csv_log_format{"csv",
                                    "any table with a time column and a used-memory column, see docs/formats/logs.md",
                                    recognise_csv, make_csv, each_line_is_a_record};
 
-extern const LogFormatInfo query_gpu_log_format;
 const LogFormatInfo query_gpu_log_format{
     "query-gpu", "nvidia-smi --query-gpu=timestamp,index,uuid,memory.used,memory.total --format=csv -l 1",
     recognise_query_gpu, make_of_nvidia_smi, each_line_is_a_record};
 
-extern const LogFormatInfo compute_apps_log_format;
 const LogFormatInfo compute_apps_log_format{
     "compute-apps",
     "nvidia-smi --query-compute-apps=timestamp,gpu_uuid,pid,process_name,used_gpu_memory --format=csv -l 1",

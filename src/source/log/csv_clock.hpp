@@ -1,6 +1,8 @@
-// Where a CSV log has the time of a row if no title names it: in a column, or on a line before the rows.
+// Where a CSV log has the time of a row if no title names it: in a column, or on a line before the rows; and how many
+// GPUs the rows of one time are of, if they have no index, or a wrong one.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,5 +40,12 @@ void find_clock_lines(std::string_view head, ColumnPlan& plan);
 /// How many rows make up a reading: those between two lines with times, or between two headers, which begin a reading
 /// if the rows have no time; 1 if their number varies.
 std::size_t count_rows_a_reading(std::string_view head, const ColumnPlan& plan);
+
+/// The number of GPUs that the rows of one reading cover, in a fixed order; 1 if the rows name their GPU, or there is
+/// only one. Removes the index from `plan` if it is the same for all of them. An Error if rows belong to several GPUs
+/// that cannot be distinguished: merging them into one series would hide the behaviour of each.
+Result<std::size_t> count_unnamed_gpus(const std::vector<std::vector<std::string_view>>& rows, std::string_view head,
+                                       StampReader stamp, bool comma, ColumnPlan& plan,
+                                       std::vector<std::string>& assumptions);
 
 }  // namespace vramtrack

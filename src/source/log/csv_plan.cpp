@@ -10,15 +10,12 @@
 #include "core/option.hpp"
 #include "core/units.hpp"
 #include "source/log/cells.hpp"
-#include "source/log/column_title.hpp"
 #include "source/log/csv_clock.hpp"
 #include "source/log/csv_rows.hpp"
-#include "source/log/csv_unnamed_gpus.hpp"
 #include "source/log/labels.hpp"
 #include "source/log/messages.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/unit.hpp"
-#include "source/log/without_figures.hpp"
 
 namespace vramtrack {
 namespace {

@@ -1,13 +1,15 @@
 // Reads delimited rows according to a ColumnPlan: the engine of the query-gpu, compute-apps and csv formats, and the
-// fast path of the whole program (about 100 ns a line).
+// fast path of the whole program (about 100 ns a line); and logs that are recognised, but have nothing to judge.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/result.hpp"
@@ -218,5 +220,25 @@ bool has_column_of_amounts(std::string_view head);
 
 /// Columns inferred from the values of a head without a header.
 Result<ColumnPlan> infer_from_head(std::string_view head, std::vector<std::string>& assumptions);
+
+/// Makes no samples: the log of a card that does not report its memory adds nothing next to a list of processes, which
+/// has figures (recording.cpp); nor does a list in which no process was visible.
+class RowsWithoutFigures final : public LogParser {
+ public:
+  explicit RowsWithoutFigures(std::string why, bool processes_only = false)
+      : why_(std::move(why)), processes_only_(processes_only) {}
+
+  std::uint64_t parse(std::string_view lines, std::uint64_t first_line, bool, LogRows&) override {
+    return first_line + static_cast<std::uint64_t>(std::count(lines.begin(), lines.end(), '\n'));
+  }
+  [[nodiscard]] bool clock_is_relative() const override { return false; }
+  [[nodiscard]] bool processes_only() const override { return processes_only_; }
+  /// The reason, with advice what to record instead.
+  [[nodiscard]] const std::string& why() const { return why_; }
+
+ private:
+  std::string why_;
+  bool processes_only_;
+};
 
 }  // namespace vramtrack

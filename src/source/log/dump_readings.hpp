@@ -13,12 +13,48 @@
 #include <vector>
 
 #include "core/result.hpp"
-#include "source/log/dumps.hpp"
 #include "source/log/format.hpp"
+#include "source/log/messages.hpp"
+#include "source/log/recording.hpp"
 #include "source/log/rows.hpp"
 #include "source/log/stamp.hpp"
+#include "source/log/text.hpp"
 
 namespace vramtrack {
+
+/// A parser that reads one line at a time.
+class LineReader : public LogParser {
+ public:
+  std::uint64_t parse(std::string_view lines, std::uint64_t number, bool complete, LogRows& rows) final {
+    for (; !lines.empty(); ++number) {
+      const bool last_is_cut = !complete && lines.find('\n') == std::string_view::npos;
+      const std::string_view line = logtext::take_line(lines);
+      rows.line = number;
+      if (reports_out_of_memory(line)) {
+        end_reading(rows);
+        rows.out_of_memory(line);
+        continue;
+      }
+      if (reports_lost_gpu(line)) {
+        end_reading(rows);
+        rows.device_lost(line);
+        continue;
+      }
+      if (reports_end(line)) {
+        end_reading(rows);
+        rows.program_ended(line);
+      }
+      read_line(line, number, !last_is_cut, rows);
+    }
+    return number;
+  }
+
+ protected:
+  /// `whole` is false for a last line without a newline, which may be truncated anywhere.
+  virtual void read_line(std::string_view line, std::uint64_t number, bool whole, LogRows& rows) = 0;
+  /// A message follows: the values read so far make a reading.
+  virtual void end_reading(LogRows& /*rows*/) {}
+};
 
 /// The time in a line with little else: "==== Sun May 4 04:27:32 AM EDT 2025 ====", "Date: 2026-03-01 10:00:00", "#
 /// 1772359200" (seconds since 1970). Empty: none.
@@ -204,5 +240,4 @@ Result<std::unique_ptr<LogParser>> make_dump_parser(const LogHead& head, const D
   if (!clock) return fail(std::move(clock.error()));
   return std::make_unique<Parser>(std::move(*clock), std::move(assumptions), std::forward<More>(more)...);
 }
-
 }  // namespace vramtrack

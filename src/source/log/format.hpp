@@ -1,5 +1,6 @@
 // What a log format is: how it is recognised and how its parser is made. A format consists of one file that defines a
-// `const LogFormatInfo <name>_log_format`, one line in formats.def, and a section in docs/formats/logs.md.
+// `const LogFormatInfo <name>_log_format`, one line in formats.def, which also declares it, and a section in
+// docs/formats/logs.md.
 #pragma once
 
 #include <cstdint>
@@ -90,6 +91,10 @@ struct LogFormatInfo {
     return certainty > to_beat ? certainty : 0;
   }
 };
+
+#define VRAMTRACK_LOG_FORMAT(name) extern const LogFormatInfo name##_log_format;
+#include "source/log/formats.def"
+#undef VRAMTRACK_LOG_FORMAT
 
 /// For formats in which every line can be read independently.
 inline bool each_line_is_a_record(std::string_view /*line*/, std::string_view /*before*/) {

@@ -6,10 +6,6 @@
 
 namespace vramtrack {
 
-#define VRAMTRACK_LOG_FORMAT(name) extern const LogFormatInfo name##_log_format;
-#include "source/log/formats.def"
-#undef VRAMTRACK_LOG_FORMAT
-
 std::span<const LogFormatInfo* const> log_formats() {
   static const std::array formats = {
 #define VRAMTRACK_LOG_FORMAT(name) &name##_log_format,

@@ -6,7 +6,6 @@
 
 #include "core/units.hpp"
 #include "source/log/dump_readings.hpp"
-#include "source/log/dumps.hpp"
 #include "source/log/line_start.hpp"
 
 namespace vramtrack {
@@ -166,7 +165,6 @@ bool begins_record(std::string_view line, std::string_view before) {
 
 }  // namespace
 
-extern const LogFormatInfo gpustat_text_log_format;
 const LogFormatInfo gpustat_text_log_format{"gpustat-text", "gpustat -cp -i 1 --no-color > gpustat.log", recognise,
                                             make, begins_record};
 

@@ -16,8 +16,6 @@
 
 namespace vramtrack {
 
-extern const LogFormatInfo scalars_log_format;
-
 namespace {
 
 using logtext::is_digit;
@@ -157,7 +155,6 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
 
 }  // namespace
 
-extern const LogFormatInfo influx_log_format;
 const LogFormatInfo influx_log_format{"influx",
                                       "Telegraf's outputs.file, influxd inspect export-lp: InfluxDB's line protocol",
                                       recognise,

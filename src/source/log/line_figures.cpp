@@ -8,7 +8,6 @@
 
 #include "source/log/labels.hpp"
 #include "source/log/line_forms.hpp"
-#include "source/log/line_labels.hpp"
 #include "source/log/line_numbers.hpp"
 #include "source/log/line_start.hpp"
 #include "source/log/memory_words.hpp"

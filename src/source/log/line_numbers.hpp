@@ -1,4 +1,5 @@
-// The numbers in a line of free text, with their units. Private to the reader of free text.
+// The numbers in a line of free text, with their units, and where the labels of its amounts are: before them, after
+// them, or before the index of their GPU. Private to the reader of free text.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "source/log/grouping.hpp"
+#include "source/log/cells.hpp"
 #include "source/log/memory_words.hpp"
 
 namespace vramtrack {
@@ -69,5 +70,29 @@ std::string plain_digits(std::string_view digits);
 /// gets the unit GiB; in "[9000, 4000] MB", both get MB. `out` gets the counts, the pid, and the first index.
 /// O(bytes).
 void name_numbers(CutLine& cut, LineFigures& out);
+
+/// The labels of `cut`, whose numbers are classified; it must outlive this object. O(numbers) to construct.
+class LineLabels {
+ public:
+  explicit LineLabels(const CutLine& cut);
+
+  /// The label before number `i`, or before the index between them: "used(gpu0)=", "mem_used[1]:".
+  [[nodiscard]] std::string_view before(std::size_t i) const;
+  /// The label after number `i`, without the name of the next number's GPU.
+  [[nodiscard]] std::string_view behind(std::size_t i) const;
+  /// Whether labels follow their amounts: "4000 MiB used, 20000 MiB free". The first amount decides.
+  [[nodiscard]] bool follow() const { return follow_; }
+  /// Whether the text before an amount describes it as well.
+  [[nodiscard]] bool precede() const { return !follow_ || in_brackets_; }
+
+ private:
+  [[nodiscard]] bool has_labels_in_brackets() const;
+  [[nodiscard]] bool ends_in_label() const;
+  [[nodiscard]] std::string_view before_index(std::size_t i) const;
+
+  const CutLine& cut_;
+  bool follow_ = false;
+  bool in_brackets_ = false;
+};
 
 }  // namespace vramtrack

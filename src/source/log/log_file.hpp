@@ -12,8 +12,8 @@
 #include "core/units.hpp"
 #include "source/log/format.hpp"
 #include "source/log/line_prefix.hpp"
+#include "source/log/record_sorter.hpp"
 #include "source/log/rows.hpp"
-#include "source/log/spool.hpp"
 #include "source/log/text_input.hpp"
 
 namespace vramtrack {

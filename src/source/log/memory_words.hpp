@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/meaning.hpp"
-#include "source/log/grouping.hpp"
+#include "source/log/cells.hpp"
 #include "source/log/line_start.hpp"
 
 namespace vramtrack {

@@ -13,7 +13,6 @@
 
 #include "core/units.hpp"
 #include "source/log/dump_readings.hpp"
-#include "source/log/dumps.hpp"
 
 namespace vramtrack {
 namespace {
@@ -324,17 +323,14 @@ constexpr std::string_view kDcgmi = "dcgmi dmon -e 250,252 -d 1000 | ts '%F %T' 
 
 }  // namespace
 
-extern const LogFormatInfo dmon_log_format;
 const LogFormatInfo dmon_log_format{
     "dmon", kDmon, recognise_dmon,
     [](const LogHead& head) { return make(head, "nvidia-smi dmon", "-s m, for example nvidia-smi dmon -s um -o DT"); },
     each_line_is_a_record};
-extern const LogFormatInfo pmon_log_format;
 const LogFormatInfo pmon_log_format{
     "pmon", kPmon, recognise_pmon,
     [](const LogHead& head) { return make(head, "nvidia-smi pmon", "-s m, for example nvidia-smi pmon -s um -o DT"); },
     each_line_is_a_record};
-extern const LogFormatInfo dcgmi_dmon_log_format;
 const LogFormatInfo dcgmi_dmon_log_format{"dcgmi-dmon", kDcgmi, recognise_dcgmi,
                                           [](const LogHead& head) { return make(head, "dcgmi dmon", kDcgmi); }};
 

@@ -12,7 +12,6 @@
 
 #include "core/units.hpp"
 #include "source/log/dump_readings.hpp"
-#include "source/log/dumps.hpp"
 
 namespace vramtrack {
 namespace {
@@ -154,7 +153,6 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
 
 }  // namespace
 
-extern const LogFormatInfo npu_smi_log_format;
 const LogFormatInfo npu_smi_log_format{"npu-smi", "while sleep 5; do date; npu-smi info; done > npu.log", recognise,
                                        make};
 

@@ -13,7 +13,6 @@
 #include "core/units.hpp"
 #include "source/log/columns.hpp"
 #include "source/log/dump_readings.hpp"
-#include "source/log/dumps.hpp"
 #include "source/log/prometheus_metric.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/unit.hpp"
@@ -268,7 +267,6 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
 
 }  // namespace
 
-extern const LogFormatInfo prometheus_log_format;
 const LogFormatInfo prometheus_log_format{
     "prometheus", "while sleep 15; do date; curl -s node:9400/metrics; done > gpu.prom (dcgm-exporter and others)",
     recognise,    make,

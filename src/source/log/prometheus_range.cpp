@@ -173,7 +173,6 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
 
 }  // namespace
 
-extern const LogFormatInfo prometheus_range_log_format;
 const LogFormatInfo prometheus_range_log_format{
     "prometheus-range",
     "curl -G prometheus:9090/api/v1/query_range -d 'query={__name__=~\"DCGM_FI_DEV_FB_(USED|FREE)\"}' -d "

@@ -8,8 +8,7 @@
 #include "core/option.hpp"
 #include "source/log/csv_rows.hpp"
 #include "source/log/text.hpp"
-#include "source/log/text_refusal.hpp"
-#include "source/log/without_figures.hpp"
+#include "source/log/text_plan.hpp"
 
 namespace vramtrack {
 namespace {

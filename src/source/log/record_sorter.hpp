@@ -1,4 +1,5 @@
-// RecordSorter: puts the records of a log in order, in bounded memory (an external merge sort).
+// RecordSorter: puts the records of a log in order, in bounded memory (an external merge sort), with the Spool: an
+// unnamed temporary file for data that does not fit into memory.
 //
 //   add   |  buffer, 32 MiB  | full: sorted and written as a run ->  Spool  | run | run | run |
 //   next  <- the smallest front of all runs, or of the buffer if nothing was written
@@ -7,14 +8,42 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/result.hpp"
-#include "source/log/spool.hpp"
+#include "core/units.hpp"
 
 namespace vramtrack {
+
+/// An unnamed file in $TMPDIR, else in /tmp: it disappears with this object, even if the program crashes. Not
+/// thread-safe. Errors name the folder and what to do.
+class Spool {
+ public:
+  static constexpr std::uint64_t kMostBytes = 8 * kBytesPerGiB;
+
+  static Result<Spool> make();
+  Spool(Spool&& other) noexcept;
+  Spool& operator=(Spool&& other) noexcept;
+  ~Spool();
+
+  /// Errors: the disk is full, or more than kMostBytes.
+  Status append(std::string_view bytes);
+  /// Fills `into` from `offset` on; returns fewer bytes only at the end of the file.
+  Result<std::size_t> read_at(std::uint64_t offset, std::span<char> into) const;
+  [[nodiscard]] std::uint64_t size_bytes() const { return size_; }
+  /// Opens it again from its beginning; valid while this object lives.
+  [[nodiscard]] std::string path() const;
+
+ private:
+  Spool(int fd, std::string folder) : fd_(fd), folder_(std::move(folder)) {}
+
+  int fd_ = -1;
+  std::string folder_;
+  std::uint64_t size_ = 0;
+};
 
 /// Whole lines of a log that belong together.
 struct LogRecord {
@@ -74,5 +103,4 @@ class RecordSorter {
   std::size_t current_ = SIZE_MAX;  ///< the run whose front was returned last
   bool started_ = false;
 };
-
 }  // namespace vramtrack

@@ -19,7 +19,7 @@
 #include "core/protobuf.hpp"
 #include "core/units.hpp"
 #include "source/log/json.hpp"
-#include "source/log/scalar_metric.hpp"
+#include "source/log/json_figures.hpp"
 
 namespace vramtrack {
 namespace {

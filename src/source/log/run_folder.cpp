@@ -8,9 +8,9 @@
 #include <optional>
 #include <utility>
 
+#include "source/log/json_figures.hpp"
 #include "source/log/log_file.hpp"
 #include "source/log/messages.hpp"
-#include "source/log/scalar_metric.hpp"
 #include "source/log/text.hpp"
 
 namespace vramtrack {

@@ -1,5 +1,3 @@
-#include "source/log/scalar_metric.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include "core/option.hpp"
 #include "core/units.hpp"
 #include "source/log/columns.hpp"
+#include "source/log/json_figures.hpp"
 #include "source/log/labels.hpp"
 #include "source/log/text.hpp"
 #include "source/log/unit.hpp"

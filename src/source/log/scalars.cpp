@@ -15,12 +15,10 @@
 
 #include "source/log/columns.hpp"
 #include "source/log/dump_readings.hpp"
-#include "source/log/epoch_counter.hpp"
 #include "source/log/json.hpp"
 #include "source/log/json_figures.hpp"
 #include "source/log/messages.hpp"
 #include "source/log/recording.hpp"
-#include "source/log/scalar_metric.hpp"
 #include "source/log/stamp.hpp"
 #include "source/log/text.hpp"
 #include "source/log/unit.hpp"
@@ -502,7 +500,6 @@ bool begins_record(std::string_view line, std::string_view /*before*/) {
 
 }  // namespace
 
-extern const LogFormatInfo scalars_log_format;
 const LogFormatInfo scalars_log_format{
     "scalars",
     "JSON lines of metrics with a time (wandb's events, your own), .wandb files, TensorBoard event files",

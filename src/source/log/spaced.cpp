@@ -217,7 +217,6 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
 
 }  // namespace
 
-extern const LogFormatInfo spaced_log_format;
 const LogFormatInfo spaced_log_format{"spaced", "any table whose columns are separated by spaces", recognise, make,
                                       each_line_is_a_record};
 

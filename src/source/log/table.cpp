@@ -16,7 +16,6 @@
 #include "core/pci_address.hpp"
 #include "core/units.hpp"
 #include "source/log/dump_readings.hpp"
-#include "source/log/dumps.hpp"
 #include "source/log/line_start.hpp"
 
 namespace vramtrack {
@@ -372,7 +371,6 @@ bool begins_record(std::string_view line, std::string_view before) {
 
 }  // namespace
 
-extern const LogFormatInfo table_log_format;
 const LogFormatInfo table_log_format{"table", "nvidia-smi -l 10 > gpu.log (the plain table, dumped in a loop)",
                                      recognise, make, begins_record};
 

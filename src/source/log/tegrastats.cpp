@@ -3,7 +3,6 @@
 
 #include "core/units.hpp"
 #include "source/log/dump_readings.hpp"
-#include "source/log/dumps.hpp"
 
 namespace vramtrack {
 namespace {
@@ -75,7 +74,6 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
 
 }  // namespace
 
-extern const LogFormatInfo tegrastats_log_format;
 const LogFormatInfo tegrastats_log_format{"tegrastats", "tegrastats --interval 1000 --logfile tegra.log", recognise,
                                           make, each_line_is_a_record};
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "core/format.hpp"
-#include "source/log/line_fields.hpp"
 #include "source/log/line_pattern.hpp"
+#include "source/log/line_prefix.hpp"
 #include "source/log/line_start.hpp"
 #include "source/log/text_plan.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "core/option.hpp"
 #include "source/log/labels.hpp"
-#include "source/log/line_fields.hpp"
+#include "source/log/line_prefix.hpp"
 #include "source/log/text_plan.hpp"
 #include "source/log/unnamed_gpus.hpp"
 

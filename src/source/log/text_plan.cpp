@@ -11,7 +11,6 @@
 #include "source/log/labels.hpp"
 #include "source/log/line_numbers.hpp"
 #include "source/log/stamp.hpp"
-#include "source/log/text_refusal.hpp"
 #include "source/log/unit.hpp"
 
 namespace vramtrack {

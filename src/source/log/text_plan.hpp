@@ -1,13 +1,15 @@
 // Chooses which figures to read from a free-text log, based on its first 256 KiB. Private to the text reader:
-// text_words.cpp recognises it, text_pattern.cpp cuts lines by --line-pattern, text_survey.cpp reads the head,
-// text_plan.cpp, text_clock.cpp and text_origins.cpp decide, text_equal.cpp describes the decision, text_lines.cpp
-// reads.
+// text_words.cpp recognises it and reads the head, text_pattern.cpp cuts lines by --line-pattern, text_plan.cpp,
+// text_clock.cpp and text_origins.cpp decide, text_equal.cpp describes the decision, text_refusal.cpp why there is
+// none, text_lines.cpp reads.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -16,11 +18,11 @@
 
 #include "core/result.hpp"
 #include "core/units.hpp"
-#include "source/log/dumps.hpp"
-#include "source/log/epoch_counter.hpp"
+#include "source/log/dump_readings.hpp"
 #include "source/log/line_pattern.hpp"
 #include "source/log/memory_words.hpp"
 #include "source/log/roster.hpp"
+#include "source/log/stamp.hpp"
 #include "source/log/table_rows.hpp"
 
 namespace vramtrack {
@@ -225,10 +227,24 @@ Result<PlannedText> plan_text(const LogHead& head, Head& all, const LineCutter& 
 Result<PlannedText> plan_pattern(const LogHead& head, Head& all, const LineCutter& cutter,
                                  std::vector<std::string>& assumptions);
 
+/// The parser of the lines as planned. `capacity`: of GPUs whose lines do not give their total.
+std::unique_ptr<LogParser> make_text_lines(PlannedText planned, LineCutter cutter,
+                                           const std::optional<std::uint64_t>& capacity,
+                                           std::vector<std::string> assumptions);
+
 /// "read as: time in the line, used memory by 'used' ('4000 MiB')".
 std::string read_as(const Head& head, const WordPlan& plan);
 /// The --line-pattern that reads from the lines what the plan reads from them, checked on all of `text`, from which
 /// `head` was surveyed; empty: none.
 std::string equal_pattern(std::string_view text, const Head& head, const WordPlan& plan);
+
+/// Why the lines of `head` cannot be read: amounts of host memory, amounts without a word that names the GPU's, or
+/// numbers without a time and a unit. Names a line, what was expected and the option that helps. Empty: no such reason.
+/// Pure; O(bytes), at most the first 4,000 lines.
+std::string why_no_text(std::string_view head);
+
+/// A --line-pattern that reads the amount at [begin, end) of `line` as used memory by the word next to it, for a
+/// message that asks for one; empty: no word distinguishes it from the rest of the line.
+std::string example_pattern(std::string_view line, std::size_t begin, std::size_t end);
 
 }  // namespace vramtrack

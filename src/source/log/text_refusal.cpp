@@ -1,5 +1,3 @@
-#include "source/log/text_refusal.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include "source/log/labels.hpp"
 #include "source/log/line_pattern.hpp"
 #include "source/log/text.hpp"
+#include "source/log/text_plan.hpp"
 
 namespace vramtrack {
 namespace {

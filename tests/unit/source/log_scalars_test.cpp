@@ -4,7 +4,7 @@
 
 #include "log_testing.hpp"
 #include "source/log/run_file.hpp"
-#include "source/log/scalar_metric.hpp"
+#include "source/log/json_figures.hpp"
 
 namespace vramtrack {
 namespace {
