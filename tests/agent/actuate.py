@@ -107,7 +107,7 @@ class FromOutside(unittest.TestCase):
             until(lambda: "would: requeue the Slurm job 7.batch of pid" in a.log(), 20, "the last step")
             self.assertIn("dry run: nothing is done", a.log())
             self.assertIn("would: send SIGUSR1 to the Slurm job 7.batch", a.log())
-            self.assertIn("would: drain the node gn1 in Slurm", a.log())
+            self.assertIn("would: drain the node gn1", a.log())
             self.assertEqual(a.told(), [])
             self.assertIn("dry run", a.run("status").stdout)
 

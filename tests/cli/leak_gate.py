@@ -86,7 +86,7 @@ class LeakGate(unittest.TestCase):
     def test_too_few_iterations(self):
         code, words, _ = self.gate(*program(0.5, 30))
         self.assertEqual(code, 2)
-        self.assertIn("at least 54 iterations after warm-up", words)
+        self.assertIn("54 iterations", words)
 
     def test_several_writers_are_told_apart(self):
         both = "import subprocess, sys, os\nps = [subprocess.Popen([sys.executable, '-c', sys.argv[1], leak, '300', key, '0'], " \
@@ -122,7 +122,7 @@ class LeakGate(unittest.TestCase):
         for key in ("", "rank3-pid77"):
             code, words, folder = self.gate("--junit", "out.xml", "--", sys.executable, "-c", said, "0.5", "300", key, "0")
             self.assertEqual(code, 1, words)
-            self.assertIn("grew most from step 64 to step 128:", words)
+            self.assertIn("step 64 to step 128", words)
             self.assertIn("  train.py:12 in step<1>: +64 MiB", words)
             self.assertNotIn("pid77", words)  # it tells it from nobody
             failure = ElementTree.parse(self.box.work / "out.xml").getroot().find("testsuite/testcase/failure")

