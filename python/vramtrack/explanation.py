@@ -14,7 +14,8 @@ from vramtrack import _core
 class Explanation:
     """Why memory could not be allocated, by the messages of an error or a log. str() is what `vramtrack explain` prints."""
 
-    #: "leak", "fragmentation", "too_big", "full", "limit", "outside", "host", or "unknown" where the message does not show it
+    #: "leak", "fragmentation", "too_big", "full", "limit", "outside", "host", "resource" (memory on the chip, threads, addresses), or
+    #: "unknown" where the message does not show it
     cause: str
     #: the figures behind it, in words
     because: str

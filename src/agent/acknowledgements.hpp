@@ -29,7 +29,7 @@ std::string acknowledgements_path(const std::string& store_path);
 class Acknowledgements {
  public:
   /// `path` empty: in memory only. A file that cannot be read is reported at the first change, never overwritten.
-  explicit Acknowledgements(std::string path) : path_(std::move(path)) {}
+  explicit Acknowledgements(std::string path) : file_(std::move(path), kMostBytes) {}
 
   [[nodiscard]] std::optional<Acknowledgement> find(const std::string& id);
   /// Adds or replaces. Errors: the file cannot be read or written; then nothing has changed.
