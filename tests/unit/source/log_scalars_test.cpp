@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 
 #include "log_testing.hpp"
-#include "source/log/run_file.hpp"
 #include "source/log/json_figures.hpp"
+#include "source/log/run_file.hpp"
 
 namespace vramtrack {
 namespace {
