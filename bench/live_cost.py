@@ -56,7 +56,7 @@ def program(library):
 
 
 def processor_ns(pid):
-    """Of all threads, so far."""
+    """CPU time of all threads so far."""
     return sum(int(path.read_text().split()[0]) for path in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat"))
 
 

@@ -168,7 +168,7 @@ class Job:
 
 
 def processor_s(pid):
-    """Of a running process, and of its children that have ended."""
+    """CPU time of a running process and of its children that have ended."""
     words = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, words[11:15])) / os.sysconf("SC_CLK_TCK")
 

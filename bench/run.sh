@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints the figures of docs/BENCHMARKS.md, each with the command that gives it and the target it is held against.
+# Prints the figures of docs/BENCHMARKS.md, each with the command that gives it and the target it is compared with.
 #
 #   bench/run.sh [replay] [many] [detect] [watch] [agent] [load] [page] [disk] [snapshot] [python] [traces] [probe]      (default: all; about 9 minutes)
 #

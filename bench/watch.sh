@@ -38,7 +38,7 @@ while [ $gpu -lt 8 ]; do
 done >"$work/scenario"
 number=0
 for pid in $pids; do
-  # Of the 8 processes of a GPU one leaks, one is a sawtooth, the others hold what they have.
+  # One of the 8 processes of a GPU leaks, one is a sawtooth, the others hold what they have.
   case $((number / 8)) in
     0) used="2G+1M<9G" ;;
     1) used="1G+20M%60" ;;

@@ -28,7 +28,7 @@ if [ "$build" = --format ]; then
   exit $status
 fi
 
-# Compiler flags that clang does not know (GCC's own warnings) are no finding.
+# Compiler flags that clang does not know (GCC's own warnings) are not findings.
 if [ "${1:-}" = --changed ]; then
   changed=$(scripts/changed.sh --or-recent src python/native) || exit 1
   # A header is looked at through the file of its name; without one, through one that includes it.

@@ -10,7 +10,7 @@
 
 namespace vramtrack::accuracy {
 
-/// The run of `trace` that is judged beside others: drawn as those are, so that it is no special one among them.
+/// The run of `trace` that is judged beside others: drawn as those are, so that it is not a special one among them.
 /// REQUIRES: a generated trace of one device.
 Trace this_run(const Trace& trace);
 

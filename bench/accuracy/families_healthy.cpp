@@ -1,4 +1,4 @@
-// Healthy families: everything that rises and is no leak.
+// Healthy families: everything that rises and is not a leak.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -55,7 +55,7 @@ void load_in_shards(Draw& draw, Trace& trace) {
   const double share = draw.uniform(0.2, 0.85);
   const int shards = draw.whole(4, 40);
   const double over_s = draw.log_uniform(60, draw.by_split(600.0, 900.0));
-  // Few shards are steps, and what takes less than five minutes is no ramp to be told from a leak.
+  // Few shards are steps, and what takes less than five minutes is not a ramp to be told from a leak.
   if (shards >= 8 && over_s >= 300) trace.straight_share = share;
   stage.shape("load", fmt::format("bytes = {:.0f}\nshards = {}\nover_s = {:.0f}\nonset_s = {:.0f}",
                                   stage.free_bytes * share, shards, over_s, stage.load_s));

@@ -85,7 +85,7 @@ void reported_rate(Draw& draw, Trace& trace) {
   finish(draw, trace, stage, stage.free_bytes / rate, onset, Pattern::gradual_leak, Pattern::none, rate);
 }
 
-/// Megabytes a minute on a large card: the trace ends long before memory does.
+/// Megabytes a minute on a large card: the trace ends long before memory runs out.
 void slow(Draw& draw, Trace& trace) {
   Plan p;
   p.onset_s = draw.chance(0.5) ? 0 : draw.log_uniform(600, 6 * 3600.0);

@@ -1,5 +1,5 @@
 // Scenes of several programs on one card: who grows, when jobs come and go beside servers. They have a table of their
-// own (tables_parts.cpp): what is asked of them is whose growth it is.
+// own (tables_parts.cpp): they test which process the growth is attributed to.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -251,7 +251,7 @@ void leak_beside_churn(Draw& draw, Trace& trace) {
   finish(draw, trace, scene);
 }
 
-/// The leaking program starts when the watch has been going on for long, as one of the jobs.
+/// The leaking program starts when the watch has been running for long, as one of the jobs.
 void job_leaks(Draw& draw, Trace& trace) {
   const Leak leak = plan(draw);
   const double start_s = draw.log_uniform(600, 3 * 3600.0);

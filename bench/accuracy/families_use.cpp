@@ -79,7 +79,7 @@ void swapped(Draw& draw, Trace& trace, Stays stays) {
   Stage stage =
       stage_of(draw, wait_s + (leak ? 1.15 : 1) * life_s, draw.pick({"ollama serve", "python webui.py --listen"}));
   Swaps swaps = swaps_of(draw, stage.free_bytes * draw.uniform(0.3, 0.6));
-  // At least twelve swaps within the life: less are no swaps but stairs.
+  // At least twelve swaps within the life: less are not swaps but stairs.
   swaps.every_s = std::min(swaps.every_s, life_s / 12);
   const double largest = *std::max_element(swaps.model_bytes.begin(), swaps.model_bytes.end());
   const double onset_s = std::max(wait_s, stage.load_s);

@@ -65,7 +65,7 @@ void add_story(const std::vector<Told>& told, std::size_t from, std::size_t to, 
       same = i > from && std::abs(t.onset_s - told[i - 1].onset_s) <= kHeldLeast_s ? same + 1 : 1;
       if (same == kStableCuts) stable_s = told[i + 1 - kStableCuts].onset_s;
     }
-    // Before it is stable it has not moved.
+    // It has not moved until it is stable.
     if (!stable_s || std::abs(t.onset_s - *stable_s) <= tolerance_s(age_s, kHeldShare)) ++sums.onset_held;
     if (std::abs(t.onset_s - true_onset_s) <= tolerance_s(age_s, kRightShare)) ++sums.onset_right;
     if (t.probability < highest - kMostSunk) {

@@ -1,4 +1,4 @@
-// One trace before vramtrack's engine, with somebody who takes notes.
+// Plays one trace through vramtrack's engine and records what it reports.
 #pragma once
 
 #include <memory>

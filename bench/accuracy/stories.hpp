@@ -1,5 +1,5 @@
 // Recordings of several runs: programs that run out of memory and are started again, healthy programs that load in
-// stages and stand still, leaks of a later run, and falls that are no end.
+// stages and stand still, leaks of a later run, and falls that are not ends.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ struct Story {
   std::vector<Point> points;           ///< of the device
   std::vector<StoryRun> runs;          ///< none: nothing ends
   std::vector<double> reported_end_s;  ///< of the runs whose end the log reports
-  /// Of each run the memory of its process, and of each tenant; empty where no process is listed.
+  /// The memory of the process of each run, and of each tenant; empty where no process is listed.
   struct Listed {
     std::uint32_t pid = 0;
     std::string command;

@@ -69,7 +69,7 @@ struct BesideFigures {
 
   [[nodiscard]] const Summary& at(Mark mark) const { return marked[static_cast<std::size_t>(mark)]; }
 };
-/// Of first runs ever, without straight rises beyond half.
+/// For the first runs of a program, without straight rises beyond half.
 BesideFigures beside_figures(const std::vector<Beside>& runs, Known known);
 std::string beside_table(const std::vector<Beside>& runs);
 std::string beside_family_table(const std::vector<Beside>& runs);

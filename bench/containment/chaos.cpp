@@ -48,7 +48,7 @@ struct Outcome {
 /// The lives that had a pid, in their order: a busy machine uses them again within a run.
 using Lives = std::map<std::uint32_t, std::vector<std::size_t>>;
 
-/// The one that had it then; nullptr: none.
+/// The life that had the pid then; nullptr if none had.
 const Slot* life_at(const Lives& by_pid, Stage& stage, std::uint32_t pid, double minute) {
   const auto known = by_pid.find(pid);
   if (known == by_pid.end()) return nullptr;

@@ -94,7 +94,7 @@ void serve_until(double seconds) {
   ::close(port);
 }
 
-/// The trouble of a life that hangs begins; does not return. Of one that is orphaned the parent has ended.
+/// The trouble of a life that hangs begins; does not return. The parent of an orphaned one has ended.
 [[noreturn]] void hang(Slot& slot) {
   slot.trouble_us = now_us();
   if (slot.kind == Kind::stopped) ::raise(SIGSTOP);

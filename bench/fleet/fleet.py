@@ -130,7 +130,7 @@ def leaks_in(rows):
             if r["schema"] == "vramtrack.analysis.v1" and any(a["leak"] and a["ended"] != "withdrawn" for a in r["alerts"])}
 
 
-#: horizon-days: growth that leaves more time than this is told of, and is no leak.
+#: horizon-days: growth that leaves more time than this is told of, and is not a leak.
 HORIZON_S = 7 * 86400
 
 

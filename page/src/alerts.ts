@@ -27,7 +27,7 @@ export class AlertsPage implements Page {
     const chosen = {
       all,
       standing: all.filter((a) => a.ended === "standing"),
-      // What has ended needs nobody's attention.
+      // Ended alerts need no attention.
       open: all.filter((a) => a.ended === "standing" && a.acknowledged === null),
     };
     const names: [Which, string][] = [["all", "All"], ["standing", "Active"], ["open", "Not acknowledged"]];

@@ -8,7 +8,7 @@ const kYear = 365.25 * 86400;
 
 const finite = (value: number): number => (Number.isFinite(value) ? value : 0);
 
-/** Foreign times have up to nine decimals; Date reads three. Seconds since 1970; NaN when it is no time. */
+/** Foreign times have up to nine decimals; Date reads three. Seconds since 1970; NaN when it is not a time. */
 export function seconds(time: Time): number {
   return Date.parse(time.replace(/(\.\d{3})\d+/, "$1")) / 1000;
 }

@@ -1,4 +1,4 @@
-// What the page knows of the agent now, kept up by its event stream. Pages listen; while the stream runs, only what it does
+// The page's view of the agent, kept up to date by its event stream. Pages listen; while the stream runs, only what it does
 // not carry is asked for (sites.ts).
 import { ApiError, getAlerts, getStatus, getView, readEvents } from "./api";
 import { seconds } from "./format";

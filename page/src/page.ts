@@ -1,4 +1,4 @@
-// What main.ts shows one of at a time.
+// A page of the dashboard; main.ts shows one at a time.
 export interface Page {
   /** For the window's title. */
   readonly title: string;

@@ -1,4 +1,4 @@
-// What the stream does not carry is asked for, again and again, while somebody looks.
+// Polls what the stream does not carry, while the page is visible.
 import type { Live } from "./live";
 
 const kEveryMs = 5000;

@@ -58,7 +58,7 @@ export class Sites {
     const probed = new Set(await getProbedPids(signal));
     const mine = [...new Set(this.processes().map((s) => s.pid))].filter((pid) => probed.has(pid));
     const told = new Map<number, SitesReport | null>();
-    // What is known stays where a run is silent for once.
+    // Known lines stay if a run fails to answer once.
     for (const pid of mine) told.set(pid, (await getSites(pid, signal)) ?? this.reports.get(pid) ?? null);
     this.reports = told;
   }

@@ -3,7 +3,7 @@
 /** ISO 8601 UTC, up to nine decimals. */
 export type Time = string;
 
-// What stands between "fields" and "end" follows from src/core/verdict_fields.hpp (CONTRIBUTING.md).
+// The lines between "fields" and "end" follow from src/core/verdict_fields.hpp (CONTRIBUTING.md).
 // fields: words
 export type Severity = "ok" | "watch" | "warning" | "critical";
 export type State = "steady" | "warming_up" | "cycling" | "growing" | "leaking" | "slow_growth" | "spiked" | "falling" | "too_short" | "loading";

@@ -34,7 +34,7 @@ struct DriverDevice {
 struct DeviceReading {
   std::optional<std::uint64_t> total_bytes;
   std::optional<std::uint64_t> used_bytes;
-  /// pid and bytes, none where the driver does not report it. Of all processes that are listed.
+  /// pid and bytes, none where the driver does not report it. Includes all processes that are listed.
   std::vector<std::pair<std::uint32_t, std::optional<std::uint64_t>>> processes;
 };
 
@@ -63,7 +63,7 @@ class Driver {
     return devices;
   }
 
-  /// Of a device that devices() has listed.
+  /// For a device that devices() has listed.
   DeviceReading read(const std::string& uuid) {
     Result<DeviceReading> reading;
     {

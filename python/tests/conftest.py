@@ -10,7 +10,7 @@ from fake_torch import FakeTorch
 import vramtrack
 
 MIB = 2**20
-# Nothing is kept in the source tree, and a slow machine is no failure.
+# Nothing is kept in the source tree, and a slow machine is not a failure.
 hypothesis.settings.register_profile("gate", database=None, deadline=None)
 hypothesis.settings.load_profile("gate")
 

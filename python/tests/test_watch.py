@@ -372,7 +372,7 @@ def test_samples_and_marks_are_bounded(device):
 
 @pytest.mark.parametrize("metric", ["allocator_allocated", "allocator_reserved", "device_used"])
 def test_a_watchs_verdict_is_that_of_its_samples(device, metric):
-    """Marks say more than samples: that the program works, so that its growth is no model that is loaded."""
+    """Marks say more than samples: that the program works, so that its growth is not a model that is loaded."""
     job = leaking(device, leak(device), evidence=False, marks=False)
     samples = job.watch.samples
     assert len(samples) == 2400

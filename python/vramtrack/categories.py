@@ -178,7 +178,7 @@ def _list(weak: "weakref.WeakSet[Any]") -> List[Any]:
 
 
 class _Look:
-    """One pass. Each storage counts once, as what it was found to be first."""
+    """One pass. Each storage counts once, under the first category found for it."""
 
     def __init__(self) -> None:
         self.labels: List[Label] = []

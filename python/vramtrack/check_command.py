@@ -59,7 +59,7 @@ def _text(path: str) -> str:
 
 
 def code_of_notebook(text: str) -> Tuple[str, List[Tuple[int, int]]]:
-    """The code of all cells as one program, without what is IPython's own, and where each line of it stands. ValueError: it is no notebook."""
+    """The code of all cells as one program, without what is IPython's own, and where each line of it stands. ValueError: it is not a notebook."""
     try:
         book = json.loads(text)
         cells = [(cell["cell_type"], cell["source"]) for cell in book["cells"]]
@@ -174,7 +174,8 @@ def as_text(files: List[Read]) -> str:
             out += [f"{place}: {_statement(one, file.lines)}", f"  why  {one.reason} ({one.rule})", f"  fix  {one.fix}", ""]
     count, number = sum(len(file.findings) for file in files), sum(not file.error for file in files)
     places = f"{number} file{'' if number == 1 else 's'}"
-    out.append(f"{count} finding{'' if count == 1 else 's'} in {places}; a comment `# vramtrack: ignore` on the line silences one" if count else f"nothing found in {places} that keeps GPU memory")
+    if number:
+        out.append(f"{count} finding{'' if count == 1 else 's'} in {places}; a comment `# vramtrack: ignore` on the line silences one" if count else f"nothing found in {places} that keeps GPU memory")
     return "".join(_printable(line) + "\n" for line in out)
 
 

@@ -44,7 +44,7 @@ _FIXED = re.compile(r"(^|_)(name|layer|device|dtype|type|kind|mode|rank|group|he
 #: and those that say how long the input is
 _LENGTH = re.compile(r"^(n|size|length|batch_size|(\w+_)?(len|seqlen|tokens|positions))$")
 _ANOTHER = re.compile(r"(^|_)(step|iteration|batch_idx|batch_id|request|request_id|req_id|uid|uuid|session|session_id|prompt|query|sentence|question|url)$")
-#: What only grows by itself. Of other classes (weak references, caches with a size, queues) nothing is said.
+#: Containers that only grow. Other classes (weak references, caches with a size, queues) are not reported.
 _GROWING = {"list", "dict", "set", "deque", "defaultdict", "OrderedDict", "Counter"}
 
 
@@ -289,7 +289,7 @@ class Rules:
                           "give it a bound: functools.lru_cache(maxsize=...) on the shape as a tuple, or remove the oldest entry when len() exceeds a limit")
 
     def _chosen_by_callers(self, keep: Keep) -> str:
-        """The parameter that is in the key, if its values are no fixed set, as names, layers and devices are: it is a length, and what is
+        """The parameter that is in the key, if its values are not a fixed set, as names, layers and devices are: it is a length, and what is
         kept is as long, it is by its name another one in each call, or a caller has it from a loop over data."""
         function = self._source.function_of(keep.statement)
         if function is None or keep.key is None:

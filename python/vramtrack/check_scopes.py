@@ -197,7 +197,7 @@ class Scopes:
         return one if is_global else None
 
     def place(self, node: ast.AST) -> Optional[Place]:
-        """Of a name or an attribute; other expressions have none."""
+        """For a name or an attribute; other expressions have none."""
         if node not in self._places:
             self._places[node] = Place(self.owner(node.id, self._scopes[node]), node.id) if isinstance(node, ast.Name) else (
                 self._attribute(node) if isinstance(node, ast.Attribute) else None)

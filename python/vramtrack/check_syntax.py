@@ -1,4 +1,4 @@
-"""What a node of a syntax tree says by itself. For `check`, from Python 3.8 on."""
+"""What a node of a syntax tree shows without its context. For `check`, from Python 3.8 on."""
 from __future__ import annotations
 
 import ast
@@ -61,7 +61,7 @@ def value_of(statement: ast.AST, name: str) -> Optional[ast.expr]:
 
 
 def index_of(subscript: ast.Subscript) -> ast.expr:
-    """What stands in the brackets."""
+    """The contents of the brackets."""
     index = subscript.slice
     return index.value if type(index).__name__ == "Index" else index  # type: ignore[attr-defined]  # before Python 3.9
 

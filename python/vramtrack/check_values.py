@@ -176,7 +176,7 @@ class Values:
         return Holds.NOTHING if value is None else self.holds(value)
 
     def _of_element(self, over: ast.AST, target: ast.expr, name: str) -> Holds:
-        """Of what a loop takes from a container; of enumerate() and zip() nothing is said."""
+        """For what a loop takes from a container, except by enumerate() and zip()."""
         if isinstance(over, ast.Call):
             return Holds.DEVICE if last_name(over.func) in ("parameters", "buffers") else Holds.NOTHING
         place = self._source.place(over)

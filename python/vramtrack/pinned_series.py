@@ -58,4 +58,4 @@ class PinnedSeries:
         if not verdict.leak:
             return None
         return (f"pinned host memory grows by {format_rate(verdict.growth_bytes_per_s.mid)} (Watch.verdict(\"{HOST_PINNED}\")): look for batches that stay pinned after their "
-                "copy to the GPU, and for pinned buffers of ever new sizes, which PyTorch caches")  # fmt: skip
+                "copy to the GPU, and for pinned buffers whose sizes keep changing, which PyTorch caches")  # fmt: skip

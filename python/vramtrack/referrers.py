@@ -29,7 +29,7 @@ _WIDTH = 48
 _ALIKE = 8
 #: links of a chain (the nodes of a linked list, the steps of a graph) that are more than nesting
 _CHAIN = 6
-#: as long as something has no variable and there is time, this many times as many steps are taken
+#: while something has no variable and there is time, the number of steps is multiplied by this
 _FURTHER = 3
 #: variables that a chain is said to begin at are chosen from so many
 _HEADS = 8
@@ -286,7 +286,7 @@ class _Search:
                             its.append(holder)
                         self.found.setdefault(path, {})[i] = None
             if followed and paths:
-                # Of many that are alike, some are followed: the others are kept where these are.
+                # Only some of many similar ones are followed: the others are kept in the same place.
                 most = _by_container(paths)[0]
                 apart = {i: its for i, its in self._containers_of(paths).items() if len(its) < len(paths)} if len(paths) > 1 else {}
                 where = self._places(set(map(id, rest)), apart)
@@ -516,7 +516,7 @@ class _Search:
         first.clear()
 
     def _distances(self) -> Dict[int, int]:
-        """Of all that was met and that a variable leads to: in how many steps."""
+        """The number of steps from a variable to each object that was met."""
         below: Dict[int, List[int]] = {}
         for child, its in self.parents.items():
             for parent in its:
@@ -664,7 +664,7 @@ class _Search:
     # ---- words
 
     def _edges(self, holder: Any, member: int) -> List[str]:
-        """Each name by which `holder` keeps the tensor: a namespace is no container, so each of its names is a keeper."""
+        """Each name by which `holder` keeps the tensor: a namespace is not a container, so each of its names is a keeper."""
         where = self._namespace(holder)
         if where:
             return [f"{name} in {where}" for name in self._keys_of(holder, member)]
@@ -725,7 +725,7 @@ class _Search:
             self.names[id(one)] = _describe(one)  # a circle ends here
             self.steps += 1
             parents = self.parents.get(id(one), [])
-            # What is nearer to a variable first: of two objects that refer to each other only one has its name from the other.
+            # Those nearer to a variable first: of two objects that refer to each other only one has its name from the other.
             nearer = [parent for parent in parents if self.far.get(id(parent), sys.maxsize) < self.far.get(id(one), sys.maxsize)]
             ways = [way for way in (self._way(one, parent) for parent in nearer) if way]
             if not any(map(is_rooted, ways)):
@@ -869,7 +869,7 @@ class _Frame:
     def __init__(self, frame: Any) -> None:
         self.code = frame.f_code
         names = frame.f_locals
-        # Of two variables with one value, the first: the other one may be that of a loop.
+        # If two variables have the same value, the first one: the other may be a loop's.
         self.names = {id(value): str(name) for name, value in reversed(list(names.items()))}
         # Before Python 3.13 this dictionary stays with the frame, and would keep the values alive. If the program has asked for its
         # locals(), it is the program's, and stays as it is.
@@ -939,7 +939,7 @@ def _members(holder: Any) -> List[int]:
 
 
 def _is_of_thread(key: Any) -> bool:
-    """What stands for a thread in the values of a threading.local."""
+    """The object that represents a thread in the values of a threading.local."""
     return isinstance(key, weakref.ref) or type(key).__name__ == "_localdummy"
 
 

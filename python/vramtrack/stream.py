@@ -41,7 +41,7 @@ class Stream:
         self._core.observe_beside(metric, time_s, float("nan") if used_bytes is None else used_bytes)
 
     def works(self, time_s: float) -> None:
-        """The program works at this time, which is not earlier than any sample's: its growth is no model that is being loaded."""
+        """The program works at this time, which is not earlier than any sample's: its growth is not a model that is being loaded."""
         self._core.works(time_s)
 
     def verdict(self, explain: bool = False, metric: Optional[str] = None) -> Verdict:

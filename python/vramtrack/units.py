@@ -7,7 +7,7 @@ GIB = 2**30
 
 
 def format_size(bytes_: float) -> str:
-    """ "12.3 GiB", "45.6 MiB", "7.8 KiB", "90 bytes"; "-1.0 MiB" below zero. What is no finite number counts as none."""
+    """ "12.3 GiB", "45.6 MiB", "7.8 KiB", "90 bytes"; "-1.0 MiB" below zero. What is not a finite number counts as none."""
     whole = round(bytes_) if abs(bytes_) < float("inf") else 0
     if abs(whole) < KIB:
         return f"{whole} byte{'' if abs(whole) == 1 else 's'}"

@@ -113,7 +113,7 @@ class Watch:
         self._last: Optional[WatchSample] = None
         self._pinned = PinnedSeries(settings, self.source.device_id)
         self._marks = Marks()
-        self._worked = False  # a mark since the last sample: the program works, so that its growth is no model that is loaded
+        self._worked = False  # a mark since the last sample: the program works, so that its growth is not a model that is loaded
         self._end = threading.Event()
         self._thread: Optional[threading.Thread] = None
         self._unlisten: Optional[Callable[[], None]] = None

@@ -79,7 +79,7 @@ sed -i 's/rsync -pc {}/cp -p {}/' hack/lib/golang.sh # so that rsync need not be
 say "building $programs $version with $(go version | cut -d' ' -f3); the log is $folder/build.log"
 export KUBE_GIT_VERSION_FILE="$PWD/version.sh" CGO_ENABLED=0 GOMAXPROCS="${JOBS:-$(nproc)}" HOME="$folder"
 rm -rf _output/bin _output/local/bin # what a build that failed has left; compiled packages are kept
-# Of the generated files, the archive lacks only the OpenAPI definitions.
+# The OpenAPI definitions are the only generated files that the archive lacks.
 if ! { nice -n 10 make gen_openapi && nice -n 10 hack/make-rules/build.sh $(printf 'cmd/%s ' $programs); } >"$folder/build.log" 2>&1; then
   tail -n 20 "$folder/build.log" >&2
   fail "the build has failed; see $folder/build.log"

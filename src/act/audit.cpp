@@ -20,7 +20,7 @@
 namespace vramtrack::act {
 namespace {
 
-/// A whole file, and the line with which it was full.
+/// A complete file, and the line that made it full.
 constexpr std::size_t kMostRead = Journal::kFullBytes + (1U << 20U);
 
 /// One climb, reconstructed from its entries.
@@ -312,7 +312,7 @@ std::vector<AuditEntry> recover(const std::vector<AuditEntry>& entries, const st
     return at->second = std::move(told);
   };
   for (const AuditEntry& e : entries) {
-    // What a dry run did is not of a run that acts.
+    // A dry run's acts do not count for a real run.
     const bool counts = !e.dry_run || ladder.config().dry_run;
     if (counts) take_limits(e, now, ladder.restored_limits());
     if (e.event == "begin") {

@@ -40,8 +40,8 @@ struct HttpCall {
   std::size_t most_answer_bytes = std::size_t{64} << 20U;
   /// Looked at every 20 ms by another thread. Empty: SIGINT and SIGTERM, where they are a request (host/interrupt.hpp).
   std::function<bool()> is_cancelled;
-  /// What changes something on the server continues for this long after it was cancelled, so that it may be known
-  /// whether it was done.
+  /// A request that changes something on the server continues for this long after it was cancelled, so that it may be
+  /// known whether it was done.
   double grace_s = 0;
 };
 

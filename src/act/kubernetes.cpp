@@ -34,7 +34,7 @@ Result<Url> server_of(const KubernetesAccess& access) {
     const char* port = std::getenv("KUBERNETES_SERVICE_PORT");  // NOLINT(concurrency-mt-unsafe)
     if (host == nullptr || port == nullptr)
       return fail(
-          "vramtrack does not run in a Kubernetes pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not "
+          "vramtrack is not running in a Kubernetes pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not "
           "set");
     const bool is_v6 = std::string_view(host).find(':') != std::string_view::npos;
     server = fmt::format("https://{}{}{}:{}", is_v6 ? "[" : "", host, is_v6 ? "]" : "", port);

@@ -150,7 +150,7 @@ void Ladder::say(const Climb& climb, Timestamp now, Orders& orders, std::string 
   orders.back().is_for_people = is_for_people;
 }
 
-/// What is due and not done is never silent.
+/// A step that is due and not done is always reported.
 void Ladder::leave(const Climb& climb, const Step& step, Timestamp now, Orders& orders, std::string_view event,
                    std::string text) const {
   orders.push_back(order(Order::Kind::not_done, climb, now, std::move(text)));

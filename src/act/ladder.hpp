@@ -197,7 +197,7 @@ class Ladder {
   [[nodiscard]] const Limits& limits() const { return limits_; }
   void close_breaker() { limits_.close_breaker(); }
   /// Takes in a claim that fires, or what is new of a known one. At most kMostClaims are remembered: those that are
-  /// over go first, the one last heard of longest ago before others.
+  /// over go first, the one without news for the longest time first.
   static constexpr std::size_t kMostClaims = 4096;
   void take(const Claim& claim);
 

@@ -68,7 +68,7 @@ class Limits {
 
   [[nodiscard]] const std::optional<Breaker>& breaker() const { return breaker_; }
   void open_breaker(Breaker breaker) { breaker_ = std::move(breaker); }
-  /// What was done before is of no machine any more, or it would open again at once.
+  /// Earlier acts no longer count, or it would open again at once.
   void close_breaker();
 
   /// The limit that opens the breaker, and how many machines count now; nullptr: there is none.

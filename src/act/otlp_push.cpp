@@ -157,7 +157,7 @@ void OtlpPush::live() {
   std::unique_lock lock(mutex_);
   while (!changed_.wait_until(lock, next, [this] { return stop_.load(); })) {
     lock.unlock();
-    // What could not be sent is not kept: counters are cumulative, and the next time has what is then.
+    // Metrics that could not be sent are not kept: counters are cumulative, so the next push has them.
     if (std::string body = body_(); !body.empty()) {
       const std::string why = send(std::move(body));
       if (why != trouble && !stop_)

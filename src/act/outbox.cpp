@@ -54,7 +54,7 @@ bool Outbox::is_about(const Note& note, const Incident& incident) {
   return incident.id == note.incident || std::find(note.also.begin(), note.also.end(), incident.id) != note.also.end();
 }
 
-/// Of two that have proved to be one, the first that was reported represents both.
+/// If two turn out to be one, the first that was reported represents both.
 std::deque<Outbox::Incident>::iterator Outbox::incident_of(const Note& note) {
   const auto told = std::find_if(incidents_.begin(), incidents_.end(),
                                  [&](const Incident& i) { return i.told && is_about(note, i); });

@@ -140,8 +140,9 @@ std::string not_owned(const Policy& policy, const std::string& user, const std::
   if (names_user(policy.when.users, user) || names_user(policy.allow_users, user)) return {};
   if (user.empty()) return "the user of the process is not known";
   if (user == own_user && user != "root" && user != "0") return {};
-  return fmt::format("the process belongs to {}, whom the policy does not name: add user = [\"{}\"] to its 'when'",
-                     printable(user), printable(user));
+  return fmt::format(
+      "the process belongs to {}, a user that the policy does not name: add user = [\"{}\"] to its 'when'",
+      printable(user), printable(user));
 }
 
 std::string not_named(const Policy& policy, const Subject& subject) {
@@ -248,7 +249,7 @@ std::string explain(const Policy& policy) {
     add(fmt::format("the label {} matches /{}/", name, expression.text));
   if (!policy.allow_users.empty()) add(fmt::format("its user is one of {}", fmt::join(policy.allow_users, ", ")));
   if (!policy.allow_commands.empty()) add("its command is allowed by " + texts_of(policy.allow_commands));
-  if (!policy.deny_users.empty()) add(fmt::format("its user is none of {}", fmt::join(policy.deny_users, ", ")));
+  if (!policy.deny_users.empty()) add(fmt::format("its user is not one of {}", fmt::join(policy.deny_users, ", ")));
   if (!policy.deny_commands.empty()) add("its command is not denied by " + texts_of(policy.deny_commands));
   std::string out = fmt::format("policy \"{}\"\n  when {}\n", policy.name, fmt::join(conditions, ",\n       "));
   std::size_t number = 0;

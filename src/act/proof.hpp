@@ -29,7 +29,7 @@ Result<ActPlan> plan_of(const ActionInfo& action, const ActRequest& request);
 /// nothing. Errors: those of pod_of().
 Result<std::vector<std::string>> filled_in(const std::vector<std::string>& words, const ActRequest& request);
 
-/// Of actions that run a program.
+/// For actions that run a program.
 inline constexpr Parameter kProgramTimeout{"timeout", ParameterKind::duration, false,
                                            "The program is ended after this long; default act.timeout-seconds"};
 

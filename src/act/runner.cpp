@@ -165,7 +165,7 @@ struct Runner::Core {
     if (!written) ++record_failures;
     if (entry.event == "breaker_opened") breaker = Breaker{entry.time, entry.text};
     if (entry.event == "breaker_closed" && written) breaker.reset();
-    // What is only taken in is nothing that was done.
+    // Accepting a claim is not an act.
     if ((entry.claim || entry.event == "joined") && written) return written;
     message(entry_words(entry));
     if (!written) message("the audit record cannot be written, so nothing is done: " + written.error().message);

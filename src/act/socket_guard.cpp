@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kLook{20};
 
-/// Of all that has come through a TCP connection; nullopt: the kernel does not say (before 4.1), or it is none.
+/// All bytes received over a TCP connection; nullopt if the kernel does not report it (before 4.1), or for another
+/// socket.
 std::optional<std::uint64_t> received_bytes(int socket) {
   tcp_info info{};
   socklen_t size = sizeof info;

@@ -78,7 +78,7 @@ struct Actuator::Core {
       return fail(fmt::format("{}: {}", place.agent.url, current.error().message));
     return witness;
   }
-  /// What a server has collected of an agent that is not believed is not believed either.
+  /// Metrics that a server collected from an untrusted agent are not trusted either.
   [[nodiscard]] bool may_rescan(Refusal refusal) const {
     return options.rescan && (refusal == Refusal::not_listed || refusal == Refusal::no_agent);
   }

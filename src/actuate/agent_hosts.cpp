@@ -48,7 +48,7 @@ bool is_in(const std::vector<unsigned char>& address, const std::vector<unsigned
   return true;
 }
 
-/// `*` stands for any characters but a dot: "gn*" is no name in another domain.
+/// `*` stands for any characters but a dot: "gn*" is not a name in another domain.
 bool is_like(std::string_view name, std::string_view pattern) {
   if (pattern.empty()) return name.empty();
   if (pattern.front() != '*')

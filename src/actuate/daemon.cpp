@@ -29,7 +29,7 @@ namespace {
 using agent::Level;
 using std::chrono::steady_clock;
 
-/// How late a signal to end may be heard.
+/// How late a signal to end may be noticed.
 constexpr std::chrono::milliseconds kLook{200};
 
 int failed(const std::string& message) {

@@ -29,7 +29,7 @@ std::string label_of(const Labels& labels, std::initializer_list<const char*> na
   return {};
 }
 
-/// What of the alert's claims does not hold of `subject`; empty: all do.
+/// The claims of the alert that do not hold for `subject`; empty if all do.
 std::string difference(const Labels& labels, const act::Subject& subject) {
   const std::string pid = label_of(labels, {"pid"});
   if (!pid.empty() && pid != std::to_string(subject.process.pid))

@@ -7,7 +7,7 @@
 
 namespace vramtrack::actuate {
 
-/// `text` with each {NAME} replaced by that label. Errors: the alert has no such label, or it holds what is no part of
+/// `text` with each {NAME} replaced by that label. Errors: the alert has no such label, or it holds what is not part of
 /// an address ("gn1:9474", "[::1]:9474"): labels must not lead elsewhere than to a host. Pure.
 Result<std::string> filled(const std::string& text, const Labels& labels);
 

@@ -34,7 +34,7 @@ class Acknowledgements {
   [[nodiscard]] std::optional<Acknowledgement> find(const std::string& id);
   /// Adds or replaces. Errors: the file cannot be read or written; then nothing has changed.
   Status set(const std::string& id, Acknowledgement acknowledgement);
-  /// Nothing to take back is no error.
+  /// Nothing to take back is not an error.
   Status remove(const std::string& id);
   /// Changes with every change, from whichever program.
   [[nodiscard]] std::uint64_t revision();

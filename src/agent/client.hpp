@@ -71,7 +71,7 @@ class AgentClient {
   /// `id` as of alert_id (report/view_json.hpp).
   [[nodiscard]] Status acknowledge(const std::string& id, const std::string& note) const;
 
-  /// Of a process under `vramtrack run`. An older agent knows of none.
+  /// For a process under `vramtrack run`. An older agent knows of none.
   [[nodiscard]] Result<SitesNow> sites(std::uint32_t pid) const;
 
   /// A mark, "step=1200", of a process that holds memory of a GPU, by its pid as this program sees it: of the first

@@ -134,7 +134,7 @@ Runner declare(Arguments& arguments) {
               "Name of the machine in Slurm or Kubernetes, built from the alert's labels (default {Hostname})",
               "actuate.node");
   add_setting(arguments, config, "--state", "DIR",
-              "Keep the state and the record in this folder (default: 'actuate' beside the store)", "actuate.state");
+              "Keep the state and the record in this folder (default: 'actuate' next to the store)", "actuate.state");
   arguments
       .option("--kubernetes", "URL", "The API server of Kubernetes (default: that of the pod this runs in)",
               text(options->kubernetes.server))

@@ -257,17 +257,18 @@ void check_tracing(Checkup& checkup, bool is_wanted) {
   const std::vector<std::string> limits = telemetry::limitations(telemetry::TracingRights::of_this_process());
   if (tracer && !limits.empty())
     checkup.add(Health::note, "tracing",
-                fmt::format("programs that run already can be traced, but {}", fmt::join(limits, "; ")),
+                fmt::format("programs that are already running can be traced, but {}", fmt::join(limits, "; ")),
                 "run it as root, or grant the capability");
   else if (tracer)
     checkup.add(Health::ok, "tracing",
-                is_wanted ? "programs that run already can be traced; watch and agent do (telemetry.enabled)"
-                          : "programs that run already can be traced ('vramtrack trace live', telemetry.enabled)");
+                is_wanted
+                    ? "programs that are already running can be traced; watch and agent do (telemetry.enabled)"
+                    : "programs that are already running can be traced ('vramtrack trace live', telemetry.enabled)");
   else
     checkup.add(is_wanted ? Health::missing : Health::note, "tracing", tracer.error().message);
 #else
   checkup.add(is_wanted ? Health::missing : Health::note, "tracing",
-              fmt::format("this build cannot trace programs that run already: {}", why_no_telemetry()),
+              fmt::format("this build cannot trace programs that are already running: {}", why_no_telemetry()),
               is_wanted ? "set telemetry.enabled to false, or build it from source on this distribution" : "");
 #endif
 }

@@ -85,7 +85,8 @@ int explain_files(const ExplainOptions& options, Console& console) {
     const std::string name = file == "-" ? "standard input" : file;
     const auto reading = read_file(file);
     if (!reading) {
-      console.error(fmt::format("cannot explain {}: {}", name, reading.error().message));
+      const std::string& why = reading.error().message;  // names the file, but not standard input
+      console.error(fmt::format("cannot explain {}", why.starts_with(name) ? why : name + ": " + why));
       exit_code = kFailed;
       continue;
     }

@@ -211,7 +211,7 @@ Runner declare(Arguments& arguments) {
                      return {};
                    });
   arguments
-      .operands("COMMAND", "The program that is to run it: its earlier runs are held against the estimate",
+      .operands("COMMAND", "The program that is to run it: its earlier runs are compared with the estimate",
                 text(options->command))
       .program();
   arguments

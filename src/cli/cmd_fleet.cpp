@@ -81,7 +81,7 @@ int scan(const FleetScanOptions& o, const LayeredConfig& layers, Console& consol
     return failed(console, "it was interrupted before anything was read");
   if (scanned->machines.empty() && scanned->unread.empty())
     return failed(console, fmt::format("{} has no GPU memory metric of a known exporter in this period; "
-                                       "`vramtrack fleet exporters` lists them, and --exporters adds others",
+                                       "'vramtrack fleet exporters' lists them, and --exporters adds others",
                                        here->origin()) +
                                (scanned->unknown.empty() ? "" : '\n' + unknown_metrics_text(scanned->unknown)));
   fleet::FleetFindings found = fleet::find(*scanned);

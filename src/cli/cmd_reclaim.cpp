@@ -239,7 +239,7 @@ const CommandInfo reclaim_command{"reclaim",
                                   "  vramtrack reclaim --dry-run\n"
                                   "  vramtrack reclaim\n"
                                   "  sudo vramtrack reclaim --user ada --yes\n"
-                                  "Each action is recorded beside the store (docs/formats/acts.md).\n"
+                                  "Each action is recorded next to the store (docs/formats/acts.md).\n"
                                   "Exit: 0 done or nothing to do, 1 a process or its memory remains, 2 failed.",
                                   declare};
 

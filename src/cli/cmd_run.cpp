@@ -42,7 +42,7 @@ std::string left_behind_words(const std::vector<std::uint32_t>& pids) {
       all);
 }
 
-/// What is known of the end that nobody asked for; empty: the program ended by itself.
+/// What is known about an unexpected end; empty: the program ended by itself.
 std::string killed_words(const ProgramEnd& end) {
   if (end.signal == 0) return {};
   const char* const known = ::sigdescr_np(end.signal);
@@ -194,7 +194,7 @@ Runner declare(Arguments& arguments) {
                  [&settings] { settings.kept = false; });
   arguments.flag("--quiet", "Print only errors and alerts", options->is_quiet);
   arguments
-      .option("--probe", "FOLDER", "Path of the probe's library (default: beside this program)",
+      .option("--probe", "FOLDER", "Path of the probe's library (default: next to this program)",
               text(settings.probe_folder))
       .file();
   add_sources(arguments, options->config);

@@ -95,7 +95,7 @@ std::optional<bool> is_selected(const LiveOptions& options, const std::vector<st
   return !options.user.empty() && info->user == options.user;
 }
 
-/// What is waited for, as it was asked for.
+/// The programs to wait for, as typed.
 std::string wanted_words(const LiveOptions& options) {
   std::vector<std::string> wanted;
   if (options.all) return "a process";
@@ -106,7 +106,7 @@ std::string wanted_words(const LiveOptions& options) {
   return printable(fmt::format("{}", fmt::join(wanted, " or ")));
 }
 
-/// The trace file has its name once there is a process to trace: before, what has that name stays. What is no file
+/// The trace file has its name once there is a process to trace: before, what has that name stays. What is not a file
 /// (/dev/stdout, a pipe) is written at once.
 class TraceName {
  public:
@@ -294,7 +294,7 @@ int run_live(const LiveOptions& given, Console& console) {
         console.write(fmt::format("tracing {} process{}; memory that was there before is not counted\n",
                                   (*recording)->running(), (*recording)->running() == 1 ? "" : "es"));
       }
-      // What was named has ended, and what it started.
+      // The named programs have ended, and all that they started.
       if (had_target && (*recording)->running() == 0 && !named.empty() &&
           std::none_of(named.begin(), named.end(), lives))
         break;
@@ -344,7 +344,8 @@ int run_live(const LiveOptions&, Console& console) {
 Runner declare_live(Arguments& arguments) {
   const auto options = std::make_shared<LiveOptions>();
   arguments.list("--pid", "PIDS", "Processes to trace, with their children", text(options->pids));
-  arguments.option("--container", "ID", "The processes of the container whose id begins so", text(options->container));
+  arguments.option("--container", "ID", "The processes of the container whose id begins with this",
+                   text(options->container));
   arguments.option("--job", "ID", "The processes of a Slurm job, or of one of its steps", text(options->job));
   arguments.option("--user", "NAME", "The processes of a user", text(options->user));
   arguments.flag("--all", "All processes that use a GPU library", options->all);
@@ -372,7 +373,7 @@ Runner declare_live(Arguments& arguments) {
 }  // namespace
 
 const CommandInfo trace_live_verb{
-    "live", "Trace programs that run already, without a restart",
+    "live", "Trace programs that are already running, without a restart",
     "Examples:\n"
     "  sudo vramtrack trace live --pid 4711\n"
     "  sudo vramtrack trace live --user alice --duration 60s --output alice.trace\n"

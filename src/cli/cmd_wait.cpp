@@ -138,7 +138,7 @@ int wait(const WaitOptions& given, const LayeredConfig& layers, Console& console
     }
     if (look->is_met()) return printer.met(*look);
     const bool is_over = options.timeout_s && printer.waited_s() >= *options.timeout_s;
-    // What the first look shows is shown also where the time was over before it.
+    // The first result is shown even if the time was over before it.
     if (!is_over || printer.is_first()) printer.print(*look);
     if (is_over) return printer.timed_out(*look);
     if (console.failed()) return kFailed;

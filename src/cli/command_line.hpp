@@ -16,7 +16,7 @@ struct Parsed {
   std::string error;  ///< without "vramtrack: "
 };
 
-/// "help COMMAND" is "COMMAND --help", and "FILE" is "analyze FILE" where FILE is no command. REQUIRES: `argv` as
+/// "help COMMAND" is "COMMAND --help", and "FILE" is "analyze FILE" where FILE is not a command. REQUIRES: `argv` as
 /// passed to main(). An unknown command is an error even if
 /// --help is given too.
 Parsed parse_command_line(std::span<const CommandInfo* const> commands, int argc, const char* const* argv);

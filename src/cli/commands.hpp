@@ -51,8 +51,8 @@ struct DeclaredCommand {
 std::vector<DeclaredCommand> declared(std::span<const CommandInfo* const> commands, const std::string& above = {});
 
 /// A runner of a command that lasts until somebody ends it: while it runs, from before anything is printed or asked, an
-/// Interrupt lives. What sees the first line may end the command at once, also where a shell in the background had made
-/// it ignore SIGINT.
+/// Interrupt lives. A program that sees the first line may end the command at once, also where a shell in the
+/// background had made it ignore SIGINT.
 Runner until_interrupted(Runner runner);
 
 /// A runner of a command with a configuration: loads it as `options->config` (a ConfigRequest) says; then either

@@ -10,7 +10,7 @@
 
 namespace vramtrack::cli {
 
-/// Of the finished runs of one program.
+/// The needs of the finished runs of one program.
 struct RunsNeed {
   double most_bytes = 0;              ///< at a peak
   std::optional<double> usual_bytes;  ///< median of those that settled
@@ -30,9 +30,9 @@ struct EarlierRuns {
 /// An error where traces are given without the command whose runs they show.
 Status check_traces(const std::vector<std::string>& command, const std::vector<std::string>& traces);
 
-/// Of `command`, run by this user: a command is the same if its words are (core/program.hpp). `store` may not be there
-/// where there are traces. Errors: a store or a trace that cannot be read, a trace of another command. Cost: reads all
-/// of each trace.
+/// The runs of `command` by this user: two commands are the same if their words are (core/program.hpp). `store` may not
+/// be there where there are traces. Errors: a store or a trace that cannot be read, a trace of another command. Cost:
+/// reads all of each trace.
 Result<EarlierRuns> earlier_runs(const std::vector<std::string>& command, const std::string& store,
                                  const std::vector<std::string>& traces);
 

@@ -75,7 +75,7 @@ bool LiveSites::take(const std::vector<std::string>& lines) {
   return take_locked(lines, before);
 }
 
-/// A line that joins a leak that was reported is no news.
+/// A line that joins a leak that was reported is not news.
 bool LiveSites::take_locked(const std::vector<std::string>& lines, const std::set<std::string>& before) {
   const bool is_reported =
       std::any_of(lines.begin(), lines.end(), [&](const auto& line) { return before.contains(line); });

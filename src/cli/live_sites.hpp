@@ -48,7 +48,7 @@ class LiveSites {
   std::vector<std::string> new_leaks();
   /// Whether one of the lines of a rise was taken before; from now on they all were.
   bool take(const std::vector<std::string>& lines);
-  /// Of the newest reading; empty before the first.
+  /// From the newest reading; empty before the first.
   [[nodiscard]] std::string json() const;
 
  private:

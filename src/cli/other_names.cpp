@@ -43,6 +43,7 @@ constexpr auto kCommands = std::to_array<OtherName>({
     {"forecast", "analyze", {}},
     {"gpu", "holders", {}},
     {"gpus", "holders", {}},
+    {"health", "doctor --health", {}},
     {"history", "report", {}},
     {"info", "doctor", {}},
     {"kill", "reclaim", {}},

@@ -9,8 +9,8 @@
 
 namespace vramtrack::cli {
 
-/// What hinders it is the error of each of its polls; so is that this build has none. `categories`, if not null: where
-/// it puts what each process holds by what it is for.
+/// Each of its polls returns the error that prevents it, also that this build has no tracer. `categories`, if not null:
+/// where it puts what each process holds by what it is for.
 std::unique_ptr<Source> open_telemetry(std::shared_ptr<TracedCategories> categories = nullptr);
 
 /// Why this build has no tracer, in a clause about the build; empty: it has one.

@@ -14,7 +14,7 @@ namespace vramtrack {
 
 struct EndWords {
   std::string_view plain;     ///< in a sentence, after the device or the run: "ran out of memory"
-  std::string_view verdict;   ///< the same as a verdict; empty where such an end is no news
+  std::string_view verdict;   ///< the same as a verdict; empty where such an end is not news
   std::string_view leaked;    ///< for a run that leaked until then: "LEAKED until memory ran out"
   std::string_view sentence;  ///< the same in a sentence, after the device's name
   std::string_view reached;   ///< precedes its level

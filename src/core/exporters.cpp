@@ -99,7 +99,7 @@ Exporter read_exporter(const toml::table& table, TableReader& reader) {
     } else {
       const auto list = std::find_if(lists.begin(), lists.end(), [&](const auto& l) { return l.first == name; });
       if (list == lists.end())
-        reader.refuse(node, fmt::format("\"{}\" is not a key of an exporter; `vramtrack fleet exporters` prints "
+        reader.refuse(node, fmt::format("\"{}\" is not a key of an exporter; 'vramtrack fleet exporters' prints "
                                         "examples",
                                         name));
       else

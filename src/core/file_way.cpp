@@ -73,7 +73,7 @@ bool has_access_list(int entry) {
          (errno != ENODATA && errno != ENOTSUP);
 }
 
-/// Whether somebody else may write to what is open there, which is no link.
+/// Whether somebody else may write to what is open there, which is not a link.
 bool others_may_write(int entry, const struct stat& info) {
   if ((info.st_mode & kOthersWrite) == 0) return false;
   struct statvfs mount {};

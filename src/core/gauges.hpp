@@ -1,5 +1,5 @@
 // Gauges: what a driver and the kernel report about a device and a process besides memory. For people; no detector
-// reads them. Of a device, the greatest of each minute is recorded.
+// reads them. The maximum of each minute is recorded per device.
 #pragma once
 
 #include <cstdint>

@@ -29,7 +29,7 @@ int speaking_rank(Metric metric) {
     case Metric::device_reserved:
     case Metric::device_unattributed:
     case Metric::probe_live:
-    case Metric::device_busy:  // facts are no memory: no alert is about one
+    case Metric::device_busy:  // facts are not memory: no alert is about one
     case Metric::device_received:
     case Metric::process_busy:
     case Metric::process_read:
@@ -61,7 +61,7 @@ std::vector<std::string> names_of(const std::vector<AlertOf>& alerts) {
     steps.push_back({alerts[i].alert.raised, i, AlertNews::raised});
     if (alerts[i].alert.cleared) steps.push_back({*alerts[i].alert.cleared, i, AlertNews::cleared});
   }
-  // What ends when another begins is one with it.
+  // An alert that ends when another begins belongs to the same incident.
   std::stable_sort(steps.begin(), steps.end(),
                    [](const Step& a, const Step& b) { return std::pair(a.time, a.news) < std::pair(b.time, b.news); });
   Incidents incidents;
@@ -193,7 +193,7 @@ IncidentChange Incidents::tell(const SeriesKey& key, const Alert& alert, AlertNe
       open_.erase(open);
       return out;
     }
-    // What leaks next on its devices is not of it, unless it is the same work.
+    // The next leak on its devices is another incident, unless it is the same work.
     open->keys.clear();
     open->also.clear();
     open->told.reset();

@@ -97,11 +97,11 @@ class Json {
   void update(Json other);
   void erase(std::string_view name);
 
-  /// nullptr where this is no object, or has no such member.
+  /// nullptr where this is not an object, or has no such member.
   [[nodiscard]] const Json* find(std::string_view name) const;
   [[nodiscard]] const Json& at(std::string_view name) const;
   [[nodiscard]] const Json& at(std::size_t index) const;
-  /// Of an array or an object; 0 for others.
+  /// The number of elements of an array or members of an object; 0 for others.
   [[nodiscard]] std::size_t size() const;
   /// The values of an array; none of others.
   [[nodiscard]] std::vector<Json>::const_iterator begin() const { return values().begin(); }

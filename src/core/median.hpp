@@ -23,7 +23,7 @@ T* part(T* low, T* high, Test goes_first) {
 }
 
 /// The value that `values` would have at `index` in ascending order; reorders them: those before it are not above it,
-/// those after it not below. REQUIRES: index < size. O(n). Of noise, five times as fast as std::nth_element, which
+/// those after it not below. REQUIRES: index < size. O(n). On noise, five times as fast as std::nth_element, which
 /// takes over where there are few values or the pivots were bad.
 template <typename T>
 T nth_smallest(std::span<T> values, std::size_t index) {

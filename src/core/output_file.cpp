@@ -34,7 +34,7 @@ Status check_way(const FileWay& way, const std::string& path) {
   return {};
 }
 
-/// What stands at the end of the way; false where there is nothing yet.
+/// The file at the end of the path; false if there is none yet.
 bool is_there(const FileWay& way, struct stat& info) {
   return ::fstatat(way.folder(), way.name().c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
 }

@@ -1,7 +1,7 @@
 // OutputFile: a file that a user names for what a command writes (--output, --csv, --junit). It is not written through
 // a symbolic link of another user (FileWay::foreign_link), nor into a file that another user has put into a sticky
-// folder such as /tmp. Links of root and of this user are followed, and what is no regular file (/dev/stdout, a pipe)
-// is written as it is.
+// folder such as /tmp. Links of root and of this user are followed, and what is not a regular file (/dev/stdout, a
+// pipe) is written as it is.
 #pragma once
 
 #include <cstddef>

@@ -78,7 +78,7 @@ Result<std::string> in_syntax_of_re2(std::string_view text) {
     } else if (text.starts_with("(?=") || text.starts_with("(?!")) {
       return fail("look-ahead ('(?=' and '(?!') is not supported; match what follows, too, outside the group");
     } else if (text.starts_with("(?<=") || text.starts_with("(?<!")) {
-      return fail("look-behind ('(?<=' and '(?<!') is not supported; match what stands before, too, outside the group");
+      return fail("look-behind ('(?<=' and '(?<!') is not supported; match what comes before, too, outside the group");
     } else if (text.starts_with("(?<")) {
       out += "(?P<";
       text.remove_prefix(3);

@@ -59,7 +59,7 @@ Result<std::optional<std::string>> read_regular_file(const std::string& path, st
 bool write_all(int fd, std::string_view text);
 
 /// After this, what was made or renamed at `path` is there after a loss of power, too. A folder that may not be read
-/// cannot be synced, and is no error.
+/// cannot be synced, and is not an error.
 Status sync_folder_of(const std::string& path);
 
 /// Replaces what is at `path` by a file of mode 0600 with `text`: completely or not at all, and on the disk when this

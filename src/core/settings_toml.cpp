@@ -63,7 +63,7 @@ Result<toml::table> parse_toml(std::string_view text, std::string_view file) {
   try {
     return toml::parse(text);
   } catch (const toml::parse_error& e) {
-    return fail(fmt::format("{}:{}: not valid TOML: {}; correct this line, or start anew with 'vramtrack config init'",
+    return fail(fmt::format("{}:{}: not valid TOML: {}; correct this line, or start over with 'vramtrack config init'",
                             file, e.source().begin.line, e.description()));
   }
 }

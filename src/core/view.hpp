@@ -40,7 +40,7 @@ struct SeriesView {
   DeviceGauges gauges;                      ///< of a device that answers
   ProcessLoad load;                         ///< of a process
   std::optional<Stall> stall;               ///< of a process, on each of its devices: no progress for stall.minutes
-  /// Of a process that lives, and of a device: where the capacity is known.
+  /// For a process that is alive, and for a device: where the capacity is known.
   std::optional<Headroom> headroom;
   std::optional<MemoryWall> wall;         ///< of a process that lives, or at which memory of one has ended
   std::optional<HostHolding> host;        ///< of a process that lives
@@ -48,7 +48,7 @@ struct SeriesView {
   std::optional<MarkGrowth> mark_growth;  ///< of a process that makes marks
   /// For memory that no process of a device holds: the bytes that were held by processes that have ended; 0: none.
   std::uint64_t unreleased_bytes = 0;
-  /// Of a process whose allocations are seen: the lines that hold most or grew most, as told last.
+  /// For a process whose allocations are seen: the lines that hold most or grew most, as last reported.
   std::vector<SiteLifetimes> sites;
   std::optional<DeviceHealth> health;  ///< of a device that answers, where the driver reports it
   std::optional<LastXid> last_xid;     ///< of a device, since the watch (or the recording) began

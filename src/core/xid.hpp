@@ -1,4 +1,4 @@
-// What NVIDIA's XID error numbers mean, whose fault they usually are, and what to do. The table is xid.def.
+// What NVIDIA's XID error numbers mean, what usually causes them, and what to do. The table is xid.def.
 #pragma once
 
 #include <array>
@@ -30,9 +30,9 @@ std::span<const XidInfo> known_xids();
 /// Null: nothing is known about this number. Pure; O(log n).
 const XidInfo* find_xid(std::uint64_t code);
 
-/// How grave an XID is: by the table; a warning where it has no such number. `line`, the driver's own message where it
-/// is at hand, may say that an error is fatal, as in "145, RLW_SRC_TRACK Fatal XC1 i0 Link 03 (...)": then it is
-/// critical, unless the number is one that programs cause: those lines quote names that programs choose. Pure;
+/// The severity of an XID from the table; a warning if the table does not have it. `line`, the driver's own message
+/// where it is at hand, may say that an error is fatal, as in "145, RLW_SRC_TRACK Fatal XC1 i0 Link 03 (...)": then it
+/// is critical, unless the number is one that programs cause: those lines quote names that programs choose. Pure;
 /// O(length).
 XidSeverity xid_severity(std::uint64_t code, std::string_view line = {});
 

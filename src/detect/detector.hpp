@@ -99,7 +99,7 @@ class Detector {
   /// Whether what rises now is a load, or may be one as far as is known: if memory runs out, the program did not fit.
   [[nodiscard]] virtual bool may_be_loading() const { return false; }
 
-  /// Whether more than the curve shows that a rise of `net_bytes` since `start` is no leak, or may be none: a load,
+  /// Whether more than the curve shows that a rise of `net_bytes` since `start` is not a leak, or may be none: a load,
   /// what is released, what earlier runs or siblings did.
   [[nodiscard]] virtual bool denies(Timestamp /*start*/, double /*net_bytes*/) const { return false; }
 

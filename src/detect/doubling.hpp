@@ -20,9 +20,9 @@ class DoublingPool {
     double bytes = 0;
   };
 
-  /// `limit_bytes`: the last step takes what is left, and is no doubling. Returns whether a step was taken or lost.
+  /// `limit_bytes`: the last step takes what is left, and is not a doubling. Returns whether a step was taken or lost.
   bool observe(Timestamp time, double bytes, std::optional<double> limit_bytes);
-  /// In order; fewer than kLeastSteps: it is no pool that doubles.
+  /// In order; fewer than kLeastSteps: it is not a pool that doubles.
   [[nodiscard]] const std::vector<Step>& steps() const { return steps_; }
   /// How fast each step but the last was used up, in bytes a second.
   [[nodiscard]] std::vector<double> rates() const;

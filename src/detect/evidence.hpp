@@ -58,7 +58,7 @@ struct Evidence {
   bool stopped = false;                 ///< no new high for a multiple of the longest gap
   bool loads = false;    ///< facts show that the program loads: no leak, whatever the window shows (Judge)
   bool decided = false;  ///< more than the curve shows that it is a leak: earlier runs or lifetimes (Judge)
-  bool denied = false;   ///< the same, or lifetimes show that it is no leak (Judge)
+  bool denied = false;   ///< the same, or lifetimes show that it is not a leak (Judge)
 
   /// All gates are passed and the growth continues.
   [[nodiscard]] bool admissible() const { return co_moving && new_high && !stopped; }

@@ -79,7 +79,7 @@ class Facts {
   /// A rise counts as the load's if the load took more than half of its time: a leak that follows is judged alone.
   [[nodiscard]] std::optional<Load> load(Timestamp life, Timestamp start, Timestamp end, double net_bytes,
                                          bool full) const;
-  /// Whether the program worked for most of this time: then its rise is no load before the work.
+  /// Whether the program worked for most of this time: then its rise is not a load before the work.
   [[nodiscard]] bool worked(Timestamp from, Timestamp to) const;
   /// Read since `from`; nullopt: not known.
   [[nodiscard]] std::optional<double> read_since(Timestamp from) const;

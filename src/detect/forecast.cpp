@@ -36,7 +36,8 @@ constexpr double kSteadyCentroid = 0.5;
 constexpr double kModelShare = 0.5;
 constexpr double kSoonest = 0.1;
 
-/// Of residuals, from the sums of their products at lag 1 and of their squares: within [0, kMostAutocorrelation].
+/// The autocorrelation of residuals, from the sums of their products at lag 1 and of their squares: within [0,
+/// kMostAutocorrelation].
 double clipped(double products, double squares) {
   return squares > 0 ? std::clamp(products / squares, 0.0, kMostAutocorrelation) : 0;
 }

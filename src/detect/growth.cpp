@@ -101,7 +101,7 @@ Fit line_through(const Floors& floors, std::size_t from, std::size_t to) {
   return fit_slope(moments_of(part(floors.t, from, to), part(floors.bytes, from, to)));
 }
 
-/// What comes before a large step, a load, is no part of what has risen by `net_bytes` from `hint` on.
+/// What comes before a large step, a load, is not part of what has risen by `net_bytes` from `hint` on.
 void leave_out_loads_before(Floors& floors, Timestamp hint, double net_bytes) {
   std::size_t from = 0;
   for (std::size_t i = 1; i < floors.t.size() && floors.at(floors.t[i]) <= hint; ++i)

@@ -200,7 +200,7 @@ double Judge::confidence_in(const Evidence& e) const {
   return std::min(calibrated_rise(std::max(e.probability, held)), e.most_confidence);
 }
 
-/// Whether earlier runs, or siblings, show that the rise is no load.
+/// Whether earlier runs, or siblings, show that the rise is not a load.
 bool Judge::is_told(const Evidence& e, const SiblingsWord& siblings) const {
   const auto known = experienced(e).kind;
   return known == ExperienceWord::Kind::left || known == ExperienceWord::Kind::leaked || siblings.odds >= kNoDayOdds;

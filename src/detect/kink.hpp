@@ -31,7 +31,7 @@ struct Kink {
 /// knot included; nullopt if there are too few points. REQUIRES: t rises. O(n^2), n <= 48: some us.
 std::optional<Kink> broken_line(const std::vector<double>& t, const std::vector<double>& y);
 
-/// Of the best broken line whose lines meet at `knot_s`, the sum of the squared residuals. REQUIRES: t rises. O(n).
+/// The sum of the squared residuals of the best broken line whose lines meet at `knot_s`. REQUIRES: t rises. O(n).
 double squares_with_knot(const std::vector<double>& t, const std::vector<double>& y, double knot_s);
 
 /// Whether a model with `more` additional parameters explains n points better than another, by the Bayesian information

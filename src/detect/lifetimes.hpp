@@ -25,7 +25,7 @@ struct LifetimesWord {
   double share = 0;      ///< ... this share is still live
   double stopped_s = 0;  ///< since the last allocation
 
-  /// The rise is no leak.
+  /// The rise is not a leak.
   [[nodiscard]] bool denies() const { return kind == Kind::dies || kind == Kind::stopped; }
   /// Odds for a leak against all of its rivals but chance: 0 or 16.
   [[nodiscard]] double odds() const;

@@ -7,7 +7,7 @@
 
 namespace vramtrack {
 
-/// Of a rise from its beginning to now.
+/// A rise from its beginning to now.
 struct Pause {
   double still_s = 0;  ///< since the floor came near its highest level; 0 if it has left it since
   double usual_s = 0;  ///< the usual time between new highs before that, if it makes a difference; 0: too few

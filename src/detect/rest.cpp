@@ -91,7 +91,7 @@ bool describe_jump(Finding& f, const Scales& scales, const Jumps& jumps, const R
   f.spike = outcome;
   f.onset = jumps.last()->time;
   const double from = jumps.last()->from_bytes, top = jumps.last()->top_bytes;
-  // A steep load is a jump to its first stretch, and goes on from there.
+  // A steep load is a jump to its first stretch, and continues from there.
   const bool went_on = outcome == SpikeOutcome::stabilised && c.now_bytes > top + kBackShare * (top - from);
   f.because = fmt::format("jumped from {} to {}{} and {}", format_bytes(from), format_bytes(top),
                           went_on ? ", rose to " + format_bytes(c.now_bytes) : std::string(),

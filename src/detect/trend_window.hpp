@@ -38,7 +38,7 @@ class TrendWindow {
 
   [[nodiscard]] bool empty() const { return !has_pending_; }
   [[nodiscard]] double samples() const { return closed_n_ + open_.moments.n + (has_pending_ ? 1 : 0); }
-  /// Of the first sample in the window and of the last. REQUIRES !empty().
+  /// The times of the first and the last sample in the window. REQUIRES !empty().
   [[nodiscard]] Timestamp first() const;
   [[nodiscard]] Timestamp last() const { return pending_time_; }
   [[nodiscard]] double span_s() const { return empty() ? 0 : seconds_between(first(), last()); }

@@ -56,7 +56,8 @@ struct SharedValue {
   std::string value;
   std::size_t leaking = 0, leaking_of = 0;
   std::size_t healthy = 0, healthy_of = 0;
-  /// Of Fisher's exact test, one-sided: as many of the leaking ones or more would share the value by chance.
+  /// The p-value of Fisher's exact test, one-sided: at least as many of the leaking ones would share the value by
+  /// chance.
   double p_value = 1;
 };
 

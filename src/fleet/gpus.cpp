@@ -47,7 +47,7 @@ GpuKey key_of(const Identity& identity) {
 /// Without a sample for this long, a scrape is gone: two or three of a minute each.
 constexpr std::int64_t kGoneMs = 150'000;
 
-/// The machine's own name rather than one for want of it, then the latest. Names reported at the same time are equally
+/// The machine's own name rather than one for lack of it, then the latest. Names reported at the same time are equally
 /// late.
 const HostName& best_name(const std::vector<HostName>& names) {
   std::int64_t latest_ms = INT64_MIN;
@@ -98,7 +98,7 @@ std::size_t best_rank(const Gpu& gpu) {
   return best;
 }
 
-/// nullptr: the metric is no fact.
+/// nullptr: the metric is not a fact.
 std::vector<PackedSeries>* fact_of(Gpu& gpu, Role role) {
   if (role == Role::busy) return &gpu.busy;
   return role == Role::received ? &gpu.received : nullptr;
@@ -295,7 +295,7 @@ std::map<std::string, Machine> Gpus::take() {
 
 namespace {
 
-/// Of several scrapes, one at a time: that with at least half as many readings as any, and of those the first by name.
+/// Uses one scrape at a time: among those with at least half as many readings as any other, the first by name.
 /// Those of others count where it has none nearby. `all` in the order of time.
 void keep_one_scrape(const Gpu& gpu, std::vector<Tracked>& all) {
   std::map<std::string, std::vector<std::int64_t>> scrapes;  // the times of each

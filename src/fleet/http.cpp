@@ -91,7 +91,7 @@ std::string ServerAddress::origin() const {
 
 tl::expected<void, HttpFailure> send_request(const ServerAddress& server, const HttpRequest& request,
                                              const BodySink& body) {
-  std::string words;  // of an answer that is no success
+  std::string words;  // of an answer that is not a success
   Status taken;
   const auto is_success = [](const act::HttpHead& head) { return head.status >= 200 && head.status < 300; };
   const act::HttpAnswer answer =

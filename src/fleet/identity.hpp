@@ -36,7 +36,7 @@ struct Workload {
 struct Identity {
   DeviceInfo device;      ///< with `host`; without the capacity
   bool has_uuid = false;  ///< its id is one in the world, whatever its host is called; else it is one on its host
-  bool is_host_of_scrape = false;  ///< `host` is an exporter's pod, or an address: for want of the machine's name
+  bool is_host_of_scrape = false;  ///< `host` is an exporter's pod, or an address: for lack of the machine's name
   Workload workload;
   std::uint32_t pid = 0;  ///< of a process's series
   std::string process_name;

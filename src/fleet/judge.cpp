@@ -17,7 +17,7 @@ namespace {
 
 /// Samples that are handed to the engine at once: enough that a batch costs nothing beside them.
 constexpr std::size_t kBatch = 4096;
-/// Of one machine, programs on GPUs whose runs are remembered.
+/// The number of programs per machine whose runs on GPUs are remembered.
 constexpr std::size_t kMostPrograms = 128;
 
 bool is_on_device(const ProgramIdentity& identity) {
@@ -43,7 +43,7 @@ std::vector<const Workload*> users_of(const std::vector<Tenancy>& tenancies, Tim
   std::vector<const Workload*> users;
   for (const Tenancy& tenancy : tenancies)
     if (tenancy.first_ms <= at_ms && at_ms <= tenancy.last_ms) users.push_back(&tenancy.workload);
-  // Of several scrapes, one may know less.
+  // One of several scrapes may know less.
   if (std::any_of(users.begin(), users.end(), [](const Workload* user) { return !user->group().empty(); }))
     std::erase_if(users, [](const Workload* user) { return user->group().empty(); });
   return users;

@@ -18,7 +18,7 @@ template <class T>
 using Answer = tl::expected<T, Failure>;
 
 constexpr const char* kForm = "application/x-www-form-urlencoded";
-/// Of answers that are kept as a whole: lists of names, and samples.
+/// For answers that are kept as a whole: lists of names, and samples.
 constexpr std::size_t kMostNames = std::size_t{64} << 20U;
 constexpr std::size_t kMostSamples = std::size_t{256} << 20U;
 /// Longest for an answer that has nothing in it.

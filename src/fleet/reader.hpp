@@ -64,7 +64,7 @@ class Reader {
   /// The labels of the series that match: no samples.
   [[nodiscard]] tl::expected<std::vector<Labels>, HttpFailure> series(const Query& query) const;
 
-  /// Of all servers, for messages.
+  /// All servers, for messages.
   [[nodiscard]] std::string origin() const;
   /// The paths by which they are read, for messages.
   [[nodiscard]] std::string paths() const;

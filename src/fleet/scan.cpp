@@ -23,7 +23,7 @@ constexpr int kAttempts = 3;
 /// were there at other times.
 constexpr int kCapacityRounds = 4;
 
-/// Tries again what failed in passing.
+/// Retries transient failures.
 template <class Request>
 auto persistently(const ScanOptions& options, std::uint64_t& retried, Request request) {
   auto answer = request();

@@ -107,13 +107,13 @@ std::string what_is_missing(const Scan& scan, const FleetFindings& found) {
         format_count(without_capacity, "GPU"));
   if (found.gpus_without_uuid > 0)
     out += fmt::format(
-        "{} without a UUID: told apart by machine and number. If a machine is renamed, its GPUs count as new.\n",
+        "{} without a UUID: distinguished by machine and number. If a machine is renamed, its GPUs count as new.\n",
         format_count(found.gpus_without_uuid, "GPU"));
   if (shared > 0)
     out += fmt::format("{} with different series for several users: their shares were added up.\n",
                        format_count(shared, "GPU"));
   if (scan.unnamed_series > 0)
-    out += fmt::format("{} skipped: no label names a GPU. `vramtrack fleet exporters` shows which labels are read.\n",
+    out += fmt::format("{} skipped: no label names a GPU. 'vramtrack fleet exporters' shows which labels are read.\n",
                        format_count(scan.unnamed_series, "series"));
   return out + unknown_metrics_text(scan.unknown);
 }

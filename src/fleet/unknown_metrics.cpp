@@ -67,7 +67,7 @@ bool looks_like_used_gpu_memory(const std::string& name) {
       "quota",   "request", "capacity", "available", "cache", "cpu",     "host_mem", "throttl", "voltage",   "fan",
       "per_sec", "read",    "write",    "retired",   "remap", "pcie",    "module"};
   const std::string text = lower(name);
-  // "..._utilization_..." is a share; "host_gpu" is no memory of a host.
+  // "..._utilization_..." is a share; "host_gpu" is not memory of a host.
   return has_any(text, kDevices) && has_any(text, kMemory) && has_any(text, kUsed) && !has_any(text, kNot);
 }
 

@@ -1,5 +1,5 @@
-// HostRounds: when the live loop looks at the host's memory of the programs that hold GPU memory, and what it hears of
-// processes that the kernel ended for want of it.
+// HostRounds: when the live loop looks at the host's memory of the programs that hold GPU memory, and what it learns
+// about processes that the kernel ended for lack of it.
 #pragma once
 
 #include <cstdint>

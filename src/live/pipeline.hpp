@@ -70,7 +70,7 @@ class Pipeline {
     if (store_) store_->keep_time(mark);
   }
 
-  /// What currently hinders the sources, one text each: views include it, together with what keeps the store from
+  /// The current problems of the sources, one text each: views include it, together with what keeps the store from
   /// writing.
   void set_source_warnings(std::vector<std::string> warnings) { source_warnings_ = std::move(warnings); }
 

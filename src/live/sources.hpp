@@ -34,7 +34,7 @@ std::vector<LiveSource> open_live_sources(const SourcesConfig& config, Catalog& 
 /// source that fails continues: Progress::more.
 Progress poll_live(LiveSource& live, Timestamp now, Batch& batch, const Warn& warn);
 
-/// What currently hinders `sources`: why one fails, and what it warns about.
+/// The current problems of `sources`: why one fails, and what it warns about.
 std::vector<std::string> standing_warnings(const std::vector<LiveSource>& sources);
 
 /// Calls `warn` with each warning of `notes` that is not in `reported`, and remembers the current ones.

@@ -134,7 +134,7 @@ class Reader {
     return fail(fmt::format("{}: cannot be read as an nsys export: {}", file_, printable(message)));
   }
 
-  /// Of a plain table; empty where there is none, and for what only looks like a table.
+  /// The columns of a plain table; empty if there is none, and for what only looks like a table.
   Result<std::set<std::string>> columns(std::string_view table) {
     std::set<std::string> names;
     auto plain = database_.prepare(

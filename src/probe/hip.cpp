@@ -89,7 +89,7 @@ VRAMTRACK_HIP(hipIpcOpenMemHandle, (void** into, IpcHandle handle, unsigned flag
 
 VRAMTRACK_HIP(hipIpcCloseMemHandle, (void* memory), return give(memory, [&] { return real(memory); });)
 
-// With a limit, a program that asks how much there is hears no more than that.
+// With a limit, a program that asks how much there is gets no more than that.
 
 VRAMTRACK_HIP(hipMemGetInfo, (std::size_t * free_bytes, std::size_t* total_bytes),
               const Error result = real(free_bytes, total_bytes);

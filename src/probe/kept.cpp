@@ -166,7 +166,7 @@ std::uint64_t number_at(const char*& at) {
 
 /// A keeper: "FLAGS BYTES ADDRESS,ADDRESS WORDS", once for each address.
 void record_keeper(const char* at, const char* end) {
-  const auto flags = static_cast<std::uint8_t>(number_at(at) << 1U);  // kLookEnd is no flag of a keeper
+  const auto flags = static_cast<std::uint8_t>(number_at(at) << 1U);  // kLookEnd is not a flag of a keeper
   const std::uint64_t bytes = number_at(++at);
   const char* addresses = ++at;
   while (at < end && *at != ' ') ++at;

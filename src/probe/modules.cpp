@@ -34,7 +34,8 @@ std::uint64_t monotonic_ns() {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-/// Of ELF header and first notes, which hold the build id: differs for other files, is always the same for one file.
+/// A hash of the ELF header and first notes, which hold the build id: differs for other files, is always the same for
+/// one file.
 std::uint64_t identity_of(std::uint64_t elf, std::uint64_t notes) {
   std::uint64_t words[16] = {};
   if (!read_memory(elf, words, 64)) return 0;

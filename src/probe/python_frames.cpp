@@ -46,7 +46,7 @@ void refuse(std::string_view why) {
   state.store(State::refused, std::memory_order_release);
 }
 
-/// Of "3.10.13 (main, ...)": 10; 0: not understood.
+/// 10 for "3.10.13 (main, ...)"; 0 if not understood.
 int minor_of(const char* version) {
   if (version == nullptr || version[0] != '3' || version[1] != '.') return 0;
   int minor = 0;
@@ -71,7 +71,7 @@ const char* find_layout(const Module& python) {
   }
   std::uint64_t words[kDebugOffsetWords];
   const std::uint64_t runtime = find_symbol(python, "_PyRuntime");
-  if (runtime == 0 || !read_memory(runtime, words, sizeof words)) return "its runtime is not to be found";
+  if (runtime == 0 || !read_memory(runtime, words, sizeof words)) return "its runtime cannot be found";
   return read_layout(words, kDebugOffsetWords, layout);
 }
 
@@ -125,10 +125,10 @@ const char* check(std::uint64_t thread) {
     if (!is_shim && seen < 64) {
       ++seen;
       const std::uint64_t code = peek<std::uint64_t>(frame + layout.frame_code) & ~std::uint64_t{3};
-      if (peek<std::uint64_t>(code + kObjectType) != code_type) return "a frame's code object is none";
+      if (peek<std::uint64_t>(code + kObjectType) != code_type) return "a frame's code object is not one";
       if (!is_sane_text(peek<std::uint64_t>(code + layout.code_file)) ||
           !is_sane_text(peek<std::uint64_t>(code + layout.code_name)))
-        return "a code object's names are no texts";
+        return "a code object's names are not strings";
       const auto line = peek<std::int32_t>(code + layout.code_first_line);
       if (line < 0 || line > 1 << 28) return "a code object's first line is out of range";
       if (peek<std::uint64_t>(peek<std::uint64_t>(code + layout.code_table) + kBytesSize) > 1U << 28U)

@@ -14,7 +14,7 @@
 namespace vramtrack::probe {
 namespace {
 
-/// Of the calling thread: the range that may be read without checks.
+/// The part of the calling thread's stack that may be read without checks.
 struct OwnStack {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;

@@ -36,7 +36,7 @@ std::size_t unwind(Registers from, NativeFrame* into, std::size_t most);
 
 /// In a child after a fork.
 void forget_rules();
-/// Of the calling thread; not a signal's own stack, or a fiber's.
+/// The calling thread's stack; not a signal's own stack, or a fiber's.
 bool lies_in_own_stack(std::uint64_t address);
 
 }  // namespace vramtrack::probe

@@ -59,7 +59,8 @@ struct RecordedInfo {
 std::span<const RecordedInfo* const> recorded_sources();
 const RecordedInfo* find_recorded(std::string_view name);
 
-/// The kind of recording at `path`. What nothing recognises is taken as a log, whose reader says what is wrong with it.
+/// The kind of recording at `path`. A file that nothing recognises is read as a log, whose reader says what is wrong
+/// with it.
 const RecordedInfo& recorded_at(const std::string& path);
 
 /// The recordings of `kind` in `paths` (at least one). Errors are those of its plan(), or too many files.

@@ -227,7 +227,7 @@ Labels labels_of_suspect(const Device& d, const MetricsOptions& options) {
                            options);
 }
 
-/// What leaks; of no visible process, the GPU.
+/// The process that leaks; the GPU if no visible process does.
 std::string work_of_leak(const Device& d, const Labels& suspect) {
   for (const auto& [name, value] : suspect)
     if (name == "work") return value;

@@ -255,10 +255,11 @@ Result<std::string> let_in(const AttachTarget& target, const std::string& progra
 /// By the probe that `vramtrack run` loaded into it: its search for what keeps memory runs a script that it finds.
 Result<std::string> let_in_by_probe(const AttachTarget& target, const std::string& folder) {
   if (::access((folder + probe::kKeptScript).c_str(), R_OK) != 0)
-    return fail(fmt::format(
-        "process {0} runs under 'vramtrack run --no-kept', which lets nobody in; 'vramtrack control {0}' shows what it "
-        "holds, and 'vramtrack trace report' names the lines",
-        target.pid()));
+    return fail(
+        fmt::format("process {0} runs under 'vramtrack run --no-kept', which does not allow attaching; 'vramtrack "
+                    "control {0}' shows what it "
+                    "holds, and 'vramtrack trace report' names the lines",
+                    target.pid()));
   const std::string script = fmt::format("{}/attach.{}.py", folder, target.pid());
   if (const Status written = write_private(script, injected()); !written) return fail(written.error());
   if (const auto asked = ask_control(folder, "kept"); !asked) {

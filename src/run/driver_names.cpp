@@ -70,7 +70,7 @@ ProbeLibrary with_names_of_driver(const ProbeLibrary& library, const std::vector
   const auto directory = usable_library_folder(directories);
   if (!directory)
     return give_all_up(
-        fmt::format("there is no folder for a copy of the probe that has them ({})", directory.error().message));
+        fmt::format("no folder can hold a copy of the probe that has them ({})", directory.error().message));
   if (!probe->rename(renaming.names)) return give_all_up("the probe was linked without spare functions");
   const auto copy = copy_library(probe->bytes(), library.path, *directory);
   if (!copy) return give_all_up(fmt::format("the probe cannot be copied: {}", copy.error().message));

@@ -52,7 +52,7 @@ class RunLifetimes {
   std::vector<trace::ToldProcess> report(double now_s);
   /// Rises that began since the last call, each once. `now_s`: as in report().
   std::vector<LateRise> late_rises(double now_s);
-  /// Of each process that runs.
+  /// One for each running process.
   [[nodiscard]] std::vector<ProcessCategories> categories() const;
 
  private:

@@ -49,7 +49,7 @@ struct RunListener {
   std::function<std::unique_ptr<trace::NativeNames>()> native_names;
   /// With alerts: lines that began to rise recently; may be empty.
   std::function<void(const LateRise& rise)> late_rise;
-  /// After each second, once there is a trace file, whose contents so far may be read.
+  /// Called every second, once there is a trace file that may be read.
   std::function<void(const std::string& trace)> second;
   /// The sites so far, one line of JSON, for requests through the control socket; empty: none yet.
   std::function<std::string()> report;

@@ -317,7 +317,7 @@ Result<std::vector<std::string>> indexed_files(std::string_view index) {
     if (!file.is_string()) return fail(fmt::format("tensor '{}': expected the name of its file", tensor));
     auto name = file.get<std::string>();
     if (name.empty() || name.find('/') != std::string::npos)
-      return fail(fmt::format("tensor '{}': '{}' is not a file beside the index", tensor, name));
+      return fail(fmt::format("tensor '{}': '{}' is not a file next to the index", tensor, name));
     files.insert(std::move(name));
   }
   return std::vector<std::string>(files.begin(), files.end());

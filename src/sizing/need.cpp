@@ -182,7 +182,7 @@ void add_training(const ModelFacts& model, const Request& request, const Trainin
   Part activations = activations_part(model, request, training);
   out.parts.push_back(
       {"gradients", std::max(0.0, n * width - activations.low_bytes), n * width,
-       fmt::format("{} x {:.0f} bytes; the least if they take the room that activations give back", of, width)});
+       fmt::format("{} x {:.0f} bytes; the least if they take the room that activations release", of, width)});
   if (is_mixed)
     out.parts.push_back(
         exact("weights in 32 bits", n * 4, fmt::format("{} x 4 bytes, from which the 16 bits are made", of)));

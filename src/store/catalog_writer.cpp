@@ -64,7 +64,7 @@ Result<std::uint32_t> CatalogWriter::id_of(SeriesId series) {
   const SeriesKey& key = known.key;
   if (!key.host.empty())
     return fail(fmt::format(
-        "series of host {}: a store holds the series of one machine; give each machine a store of its own", key.host));
+        "series of host {}: a store holds the series of one machine; give each machine its own store", key.host));
   find_series_.bind(1, to_string(key.metric)).bind(2, std::string_view(key.device_id));
   find_series_.bind(3, std::int64_t{key.pid}).bind(4, static_cast<std::int64_t>(key.pid_start_ticks));
   const sql::ResetAtEnd reset_at_end(find_series_);

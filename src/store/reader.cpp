@@ -122,7 +122,7 @@ Result<std::unique_ptr<StoreReader>> StoreReader::open(const std::string& path) 
   return or_out_of_memory([&]() -> Result<std::unique_ptr<StoreReader>> {
     struct stat there {};
     if (::stat(path.c_str(), &there) != 0)
-      return fail(fmt::format("{}: {}; `vramtrack watch` creates it, or name another store", path, errno_words(errno)));
+      return fail(fmt::format("{}: {}; 'vramtrack watch' creates it, or name another store", path, errno_words(errno)));
     if (!S_ISREG(there.st_mode))  // SQLite would wait at a FIFO for ever
       return fail(fmt::format("{}: is not a regular file; name a store", path));
     auto core = std::make_unique<Core>();

@@ -179,7 +179,7 @@ Status check_schema(sql::Database& database, const std::string& path) {
   const auto version = version_of(database, path);
   if (!version) return fail(version.error());
   if (*version == 0)
-    return fail(fmt::format("{}: empty, not a vramtrack store; record into it first with `vramtrack watch`", path));
+    return fail(fmt::format("{}: empty, not a vramtrack store; record into it first with 'vramtrack watch'", path));
   return {};
 }
 

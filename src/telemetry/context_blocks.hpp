@@ -12,8 +12,9 @@
 
 namespace vramtrack::telemetry {
 
-/// Of what drivers give; of an allocator's blocks nothing is kept. Memory: 72 bytes a live block, at most 5 MiB: blocks
-/// beyond kMostBlocks are not ended by their context, and by whichever free names their address. Not thread-safe.
+/// Covers what drivers allocate; nothing is kept about an allocator's blocks. Memory: 72 bytes a live block, at most 5
+/// MiB: blocks beyond kMostBlocks are not ended by their context, and by whichever free names their address. Not
+/// thread-safe.
 class ContextBlocks {
  public:
   static constexpr std::size_t kMostBlocks = 1U << 16U;

@@ -205,7 +205,7 @@ FollowedProcess* Follower::process_of(const telemetry_event& event) {
   return found->second.get();
 }
 
-/// What no call of its own ended, but `event`.
+/// Blocks that were not ended by their own call but by `event`.
 void Follower::freed(FollowedProcess& process, const telemetry_event& event, std::uint64_t address) {
   telemetry_event freed = event;
   freed.kind = TELEMETRY_EVENT_FREE;

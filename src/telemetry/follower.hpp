@@ -68,7 +68,7 @@ class Follower {
   Follower& operator=(const Follower&) = delete;
 
   /// Looks for processes and libraries that are new: at all processes once, and every kScanEvery_s at those that may
-  /// have changed unseen. Of the others the kernel reports it. Call it every second.
+  /// have changed unseen. The kernel reports those of the others. Call it every second.
   Status find_targets();
   static constexpr double kScanEvery_s = 60;
   /// Hands on what happens in up to `timeout_ms`, and looks at processes that started or loaded libraries.

@@ -98,7 +98,7 @@ std::vector<std::uint32_t> nvidia_devices(const std::string& dev) {
   return devices;
 }
 
-/// Of the device's own memory, by the process's open DRM files; nullopt: it has none.
+/// The process's bytes of the device's own memory, by its open DRM files; nullopt if it has none.
 std::optional<std::uint64_t> drm_bytes(const std::string& proc, std::uint32_t pid) {
   std::error_code error;
   std::optional<std::uint64_t> sum;

@@ -73,7 +73,7 @@ class KernelMemory {
   std::unique_ptr<State> state_;
 };
 
-/// Of what the kernel says that a process holds, the bytes that no library was asked for.
+/// The bytes that the kernel reports for a process and that no library was asked for.
 std::int64_t below_the_libraries(const KernelHeld& held, std::int64_t seen_bytes);
 
 }  // namespace vramtrack::telemetry

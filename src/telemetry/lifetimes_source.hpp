@@ -17,8 +17,8 @@ namespace vramtrack::telemetry {
 /// poll() waits for that thread for as long as a look at all processes takes, a few milliseconds.
 class LifetimesSource final : public Source {
  public:
-  /// Follows every program but this one. What hinders it is the error of each poll(). `categories`, if not null: takes
-  /// what each process holds by what it is for, at each poll; emptied at the end.
+  /// Follows every program but this one. Each poll() returns the error that prevents it. `categories`, if not null:
+  /// takes what each process holds by what it is for, at each poll; emptied at the end.
   explicit LifetimesSource(std::shared_ptr<TracedCategories> categories = nullptr);
   ~LifetimesSource() override;
 

@@ -84,7 +84,7 @@ std::string reach(std::uint32_t pid, const MappedFile& file) {
   // Its path leads nowhere from either root (mounts of its own), or it has been replaced; needs root's rights.
   const std::string mapped = fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, file.begin, file.begin + file.length);
   if (::access(mapped.c_str(), R_OK) == 0) return mapped;
-  // Of some file systems (overlayfs, btrfs) the numbers of a mapping are others than those of its path.
+  // On some file systems (overlayfs, btrfs) the numbers of a mapping differ from those of its path.
   return ::access(theirs.c_str(), R_OK) == 0 ? theirs : std::string();
 }
 

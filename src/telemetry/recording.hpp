@@ -41,7 +41,7 @@ class Recording {
   [[nodiscard]] const trace::ProbeTrace& live() const { return live_; }
   /// Whether a process that was selected uses a library that can be traced.
   [[nodiscard]] bool has_target() const { return follower_->has_target(); }
-  /// Of the processes that are followed now.
+  /// The processes that are followed now.
   [[nodiscard]] std::vector<std::uint32_t> pids() const;
   [[nodiscard]] std::size_t running() const { return follower_->running().size(); }
   [[nodiscard]] std::uint64_t events() const { return events_; }

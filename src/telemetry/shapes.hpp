@@ -7,8 +7,8 @@
 
 namespace vramtrack::telemetry {
 
-/// Of an allocation. Of arrays and images those of the elements alone, as drivers pad them as they like. 0: memory is
-/// bound to it later, or it lies in another object's.
+/// Of an allocation. For arrays and images only the bytes of the elements, since drivers pad them as they like. 0:
+/// memory is bound to it later, or it lies in another object's.
 std::uint64_t bytes_of(const telemetry_stack_event& event);
 
 }  // namespace vramtrack::telemetry

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
 // The probes on allocating and freeing functions of GPU drivers and frameworks, in the kernel: x86-64, glibc. They read
 // the program's memory and never write to it. Each event carries what user space cannot read later: the registers, the
-// top of the stack and the chain of Python frames at the time of the call. What finds no room in the ring is counted
+// top of the stack and the chain of Python frames at the time of the call. Events that find no room in the ring are
+// counted
 // (`lost`).
 // The types come first.
 // clang-format off
@@ -58,7 +59,7 @@ struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
   __uint(max_entries, 32 << 20);
 } events SEC(".maps");
-// Of programs that are not targets. They start often and are looked at later: nobody is woken for them.
+// Programs that are not targets. They start often and are looked at later: nobody is woken for them.
 struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
   __uint(max_entries, 256 << 10);
@@ -82,7 +83,7 @@ struct {
   __type(key, __u32);
   __type(value, __u8);
 } left_out SEC(".maps");
-// Calls that have not returned yet, by thread. Of a call within another only the outer one is recorded.
+// Calls that have not returned yet, by thread. If a call is made within another, only the outer one is recorded.
 struct {
   __uint(type, BPF_MAP_TYPE_LRU_HASH);
   __uint(max_entries, 65536);

@@ -45,7 +45,7 @@ class Tracer {
   /// Nothing of this process is reported any more, until it execs.
   void leave_out(std::uint32_t pid);
   /// Hands over what has happened, after waiting up to `timeout_ms` for something: for a stack that is new at once, for
-  /// what else there is until there is some more. Call it at least twice a second. An interrupted wait is no error.
+  /// what else there is until there is some more. Call it at least twice a second. An interrupted wait is not an error.
   Status poll(int timeout_ms);
   /// Waits as poll() does, and leaves what has happened for it. Thread-safe.
   void wait(int timeout_ms) const;

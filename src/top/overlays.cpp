@@ -87,7 +87,7 @@ constexpr auto kHelp = std::to_array<HelpLine>({
     {"TMP, PWR", "temperature; power drawn of the limit"},
     {"BUS", "share of time GPU memory was read or written"},
     {"-", "the driver does not report it"},
-    {"driver", "memory the driver itself uses beside the processes'"},
+    {"driver", "memory the driver itself uses, in addition to the processes'"},
     {"! degraded", "a GPU slowed by heat or power, or waiting for a reset"},
     {"! failing", "memory errors or a hardware fault; d shows which"},
     {"", "Under a chart"},

@@ -27,7 +27,7 @@ constexpr std::array<Theme, 4> kThemes = {{
       Look{160, 1, true, false, true, false}, coloured(25, 4), coloured(30, 6), coloured(25, 4), coloured(130, 3, true),
       coloured(160, 1), coloured(90, 5, true)}},
     {"colour-blind",
-     "blue, orange and yellow, told apart with every common colour blindness",
+     "blue, orange and yellow, distinguishable with every common colour blindness",
      {kPlain, coloured(245, 7), kBold, coloured(74, 6), coloured(74, 6), coloured(220, 3), coloured(208, 3, true),
       Look{208, 3, true, false, true, false}, coloured(32, 4), coloured(36, 6), coloured(32, 4), coloured(220, 3, true),
       coloured(208, 3), coloured(175, 5, true)}},

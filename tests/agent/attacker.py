@@ -12,7 +12,7 @@ import time
 def connect(where, timeout=15):
     """`where`: the path of a socket, or host:port."""
     s = socket.socket(socket.AF_UNIX if where.startswith("/") else socket.AF_INET)
-    # Of the kernel, not of Python: a connect() that may not wait fails where the queue of a Unix socket is full for a moment.
+    # A limit of the kernel, not of Python: a connect() that may not wait fails where the queue of a Unix socket is full for a moment.
     limit = struct.pack("@ll", timeout, 0)
     s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
     s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)

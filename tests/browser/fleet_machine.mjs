@@ -1,4 +1,4 @@
-// A fleet of twelve GPUs behind a made-up server, and `vramtrack fleet watch` that reads it.
+// A fleet of twelve GPUs behind a synthetic server, and `vramtrack fleet watch` that reads it.
 import { spawn } from "node:child_process";
 import { createServer } from "node:http";
 

@@ -383,7 +383,7 @@ class Hostile(unittest.TestCase):
             prometheus.wait(10)
 
     def drive_fleet(self):
-        """A server whose labels and words are hostile."""
+        """A server with hostile labels and texts."""
         def labels(gpu, image):
             return {"__name__": "DCGM_FI_DEV_FB_USED", "Hostname": HOSTILE_TEXT + str(gpu), "UUID": HOSTILE_TEXT + str(gpu), "gpu": str(gpu),
                     "modelName": HOSTILE_TEXT, "pod": HOSTILE_TEXT + "-" + str(gpu), "namespace": HOSTILE_TEXT, "image": image,

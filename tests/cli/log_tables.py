@@ -38,7 +38,7 @@ class Tables(LogTests):
         return self.analyze(["time," + titles] + [",".join([at(i), *map(str, of(i))]) for i in range(n)], *args)
 
     def assert_two(self, case, leaks="0", rests="1"):
-        """Of two GPUs one leaks."""
+        """One of two GPUs leaks."""
         self.assert_leak(case, device=leaks)
         self.assertFalse(case.of(device=rests)["verdict"]["leak"], case.text)
         self.assertEqual(len([r for r in case.rows if r["series"]["metric"] == "device_used"]), 2, case.text)

@@ -139,7 +139,7 @@ class Killed(unittest.TestCase):
         twice = {i: numbers for i, numbers in agents.items()
                  if len(set(numbers)) < len(numbers) or any(i not in left[n] for n in numbers[:-1])}
         self.assertEqual(twice, {}, "arrived twice though no kill fell between answer and record")
-        # Of one incident: raised once, resolved once at most, in this order.
+        # Each incident is raised once and resolved at most once, in this order.
         events = collections.defaultdict(list)
         for key in agents:
             body = next(b for k, b, _ in got if k == key)

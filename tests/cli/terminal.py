@@ -19,7 +19,7 @@ class Terminal:
         self.env = box.environment({"XDG_RUNTIME_DIR": str(box.path), **(env or {})})
         # Of its own: a server that is ending does not answer on a socket any more, and has not left it yet.
         self.socket = str(box.path / f"tmux{next(Terminal.numbers)}")
-        # tmux gives the program a TERM of its own.
+        # tmux gives the program its own TERM.
         line = subprocess.list2cmdline([box.binary, command, *args])
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(size[0]), "-y", str(size[1]),
                   f"{line} 2>errors; echo exit=$?; exec sleep {DEADLINE_S}")

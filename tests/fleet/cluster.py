@@ -197,7 +197,7 @@ def by_kind(devices, kinds, of):
 
 
 def day_figures(rows, truths):
-    """What people are notified of in a day, compared with the truth. Of healthy GPUs, by what they do."""
+    """What people are notified of in a day, compared with the truth. Healthy GPUs, by what they do."""
     kinds = {t.device: t.kind for t in truths if not t.leaks}
     of = collections.Counter(kinds.values())
     analysed = {r["series"]["device"]: r for r in rows if r["schema"] == "vramtrack.analysis.v1" and r["series"]["metric"] == "device_used"}

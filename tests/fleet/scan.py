@@ -487,7 +487,7 @@ class Cluster(Scan):
         server = self.serve(Prometheus, with_capacity([(dict(labels("node1", 0), UUID=""), healthy(1))]))
         rows = self.lines(server.url, code=0)
         self.assertEqual(rows["fleet_scan"][0]["gpus_without_uuid"], 1)
-        self.assertIn("1 GPU without a UUID: told apart by machine and number.", self.scan(server.url, code=0).stdout.decode())
+        self.assertIn("1 GPU without a UUID: distinguished by machine and number.", self.scan(server.url, code=0).stdout.decode())
 
 
 @installed(Prometheus)

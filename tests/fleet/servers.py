@@ -1,4 +1,4 @@
-"""Real servers with made-up fleets, for tests: Prometheus, VictoriaMetrics and Thanos, and a proxy between them and their readers."""
+"""Real servers with synthetic fleets, for tests: Prometheus, VictoriaMetrics and Thanos, and a proxy between them and their readers."""
 import bisect
 import http.server
 import json
@@ -136,7 +136,7 @@ class VictoriaMetrics(Server):
 
 
 class Sidecar(Server):
-    """Of Thanos, beside one Prometheus; without an object store."""
+    """Thanos with one Prometheus, without an object store."""
     ready = "/-/ready"
 
     def __init__(self, prometheus):

@@ -1,4 +1,4 @@
-"""Every leaking program without a GPU, each in a made-up time that passes at once: python3 programs_test.py
+"""Every leaking program without a GPU, each in a synthetic time that passes at once: python3 programs_test.py
 
 Frameworks that are not installed are skipped, and which is said. NumPy stands in for CuPy.
 """

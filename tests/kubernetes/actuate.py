@@ -148,7 +148,7 @@ class OnKubernetes(unittest.TestCase):
             self.assertEqual((a.recorder.exchanges, a.saves()), ([], []))
 
     def test_killed_before_each_result_it_does_nothing_twice(self):
-        """The act is carried out, and the actuator does not live to hear of it."""
+        """The act is carried out, and the actuator is gone before it is reported."""
         with Actuator("--enforce") as a:
             def kill():
                 a.process.kill()

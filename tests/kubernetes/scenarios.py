@@ -204,7 +204,7 @@ def others_change_the_node_meanwhile(case):
 def a_persons_cordon_stays(case):
     case.world.cordon_by_a_person()
     said = case.act("cordon")
-    assert "cordoned already" in said and said.rstrip().endswith("undo:"), said
+    assert "already cordoned" in said and said.rstrip().endswith("undo:"), said
     assert "left as it is" in case.act("undo:cordon", "n1|act-1")
     assert case.world.node()["spec"]["unschedulable"] is True
 

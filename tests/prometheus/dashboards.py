@@ -359,7 +359,7 @@ class OnServers(unittest.TestCase):
                 self.assertTrue(any(metric + "_new" in problem for problem in found), (name, metric))
 
 
-#: Of Grafana's dashboard model (kinds/dashboard), what these files use.
+#: The parts of Grafana's dashboard model (kinds/dashboard) that these files use.
 PANELS = {"stat", "timeseries", "table", "row"}
 UNITS = {"short", "none", "bytes", "Bps", "percentunit", "s", "celsius", "watt", "dateTimeFromNow"}
 TRANSFORMATIONS = {"merge", "organize"}

@@ -84,7 +84,7 @@ def others_are_left_alone(cluster, program):
     # A person's drain is neither overwritten nor taken back.
     cluster.ask("scontrol", "update", f"NodeName={node}", "State=DRAIN", "Reason=fan | broken")
     said = act(cluster, program, "drain", pid, "root", job, node)
-    assert "drained already" in said and said.rstrip().endswith("undo:"), said
+    assert "already drained" in said and said.rstrip().endswith("undo:"), said
     assert "left as it is" in act(cluster, program, "undo:drain", pid, "root", job, node, f"{node}|vramtrack act-1:")
     assert "fan | broken" in cluster.ask("sinfo", "-h", "-N", "-n", node, "-o", "%E")
 

@@ -23,7 +23,7 @@ def run(*arguments):
 class Untraced(unittest.TestCase):
     def test_doctor_states_why(self):
         shown = run("doctor").stdout
-        self.assertIn(f"this build cannot trace programs that run already: {REASON}", " ".join(shown.split()))
+        self.assertIn(f"this build cannot trace programs that are already running: {REASON}", " ".join(shown.split()))
 
     def test_trace_live_states_why(self):
         done = run("trace", "live", "--pid", "1", "--seconds", "1s")

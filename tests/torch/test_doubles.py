@@ -1,4 +1,4 @@
-"""What PyTorch does on the doubles of tests/fake/gpu: the ground that the other tests of the lane stand on."""
+"""What PyTorch does on the doubles of tests/fake/gpu: what the other tests of the lane depend on."""
 import ctypes
 import gc
 import os

@@ -1,4 +1,4 @@
-// How long tests wait for what should come soon. One factor for all: VRAMTRACK_TEST_PATIENCE, 5 by default; the
+// How long tests wait for events that should come soon. One factor for all: VRAMTRACK_TEST_PATIENCE, 5 by default; the
 // sanitized builds set more.
 #pragma once
 

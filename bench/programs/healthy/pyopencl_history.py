@@ -1,4 +1,4 @@
-"""Simulates waves. Of the states only the last two are needed."""
+"""Simulates waves. Only the last two states are needed."""
 import numpy as np
 import pyopencl as cl
 import pyopencl.array as cl_array

@@ -19,7 +19,7 @@ Result<ActPlan> plan(const ActRequest& request) {
   const auto node = kubernetes_node(request.tools.kubernetes, request.node());
   if (!node) return fail(node.error());
   if (node->is_unschedulable && node->cordoned_by != request.id)
-    return ActPlan{fmt::format("leave the node {} as it is: it is cordoned already", request.node()), {}};
+    return ActPlan{fmt::format("leave the node {} as it is: it is already cordoned", request.node()), {}};
   return ActPlan{words(request.subject, request.arguments), request.node() + '|' + request.id};
 }
 

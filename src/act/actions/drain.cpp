@@ -53,7 +53,7 @@ Result<ActPlan> plan(const ActRequest& request) {
   const bool is_ours = known->reason.starts_with(mark(request));
   if (known->is_drained() && !is_ours)
     return ActPlan{
-        fmt::format("leave {} as it is: it is drained already ({})", printable(node), printable(known->reason)), {}};
+        fmt::format("leave {} as it is: it is already drained ({})", printable(node), printable(known->reason)), {}};
   return ActPlan{words(request.subject, request.arguments), node + '|' + mark(request)};
 }
 

@@ -25,7 +25,7 @@ Result<ActPlan> plan(const ActRequest& request) {
   const std::string file = cgroup->folder + (cgroup->is_v2 ? "/cgroup.freeze" : "/freezer.state");
   const auto before = read_control(file);
   if (!before) return fail(before.error());
-  if (*before == "1" || *before == "FROZEN") return fail("somebody has frozen it already");
+  if (*before == "1" || *before == "FROZEN") return fail("something else has already frozen it");
   return ActPlan{fmt::format("{}: write '{}' into {}", what, cgroup->is_v2 ? "1" : "FROZEN", printable(file)),
                  fmt::format("{}\n{}", cgroup->is_v2 ? "v2" : "v1", file)};
 }

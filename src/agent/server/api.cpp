@@ -299,7 +299,7 @@ Response Api::series(const ApiConfig& config) {
 }
 
 Response Api::from_store(const Request& request, std::uint64_t likely_bytes, const std::function<Response()>& make) {
-  // What would be thrown away is not made. A peer that has read all it was sent may ask for anything.
+  // Nothing is made that would be thrown away. A peer that has read all it was sent may ask for anything.
   if (likely_bytes > 0)
     if (const auto answer = unread_.ask(request.peer, likely_bytes); answer != Shares::Answer::granted)
       return unread(request, answer);

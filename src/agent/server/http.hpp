@@ -89,7 +89,7 @@ class HttpServer {
   static constexpr std::size_t kReservedConnections = 8;
   /// Beyond all these: for /metrics of whoever found no place. Prometheus comes with one or two replicas.
   static constexpr std::size_t kScrapeConnections = 4;
-  /// Of one peer, root and the owner apart: a dashboard asks for some dozen things when it is opened, then for one a
+  /// Per peer, except root and the owner: a dashboard asks for some dozen things when it is opened, then for one a
   /// second. At 100 a second the agent takes some per cent of a processor.
   static constexpr double kRequestsPerSecond = 100;
   static constexpr double kRequestsAtOnce = 200;
@@ -97,7 +97,7 @@ class HttpServer {
   static constexpr int kSendBufferBytes = 256 * 1024;
 
   /// Binds and answers from here on, in threads of its own; `site` must be callable from many at once. Errors: an
-  /// address that is taken or not this machine's, a socket where another agent answers, a path that is no socket.
+  /// address that is taken or not this machine's, a socket where another agent answers, a path that is not a socket.
   static Result<std::unique_ptr<HttpServer>> start(const HttpConfig& config, const Site& site);
   /// Ends all connections and removes the socket. Takes at most about a second.
   ~HttpServer();

@@ -45,7 +45,7 @@ class Library::Server : public httplib::Server {
                           R"({"error": {"code": "internal", "message": "this request failed inside the agent"}})"),
             out);
     });
-    // What the library itself refuses: a line that is no request, a body that did not come.
+    // What the library itself refuses: a line that is not a request, a body that did not come.
     set_error_handler([](const httplib::Request&, httplib::Response& out) {
       if (t_connection->answered) return;
       t_connection->close = true;

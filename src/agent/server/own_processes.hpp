@@ -10,7 +10,7 @@
 
 namespace vramtrack::agent {
 
-/// Of a process of this machine; empty: not known. "pid:[4026532201]".
+/// For a process of this machine; empty if unknown. "pid:[4026532201]".
 using NamespaceOf = std::function<std::string(const ProcessInfo&)>;
 
 /// By /proc/PID/ns/pid. Cost: one readlink.

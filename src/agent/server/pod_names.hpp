@@ -22,7 +22,7 @@ class PodNames {
   using Ask = std::function<Result<std::vector<act::KubernetesPod>>()>;
   using Time = std::chrono::steady_clock::time_point;
 
-  /// `ask` is called on the thread of this object. `warn` hears of an error once, and again when the words change.
+  /// `ask` is called on the thread of this object. `warn` receives an error once, and again when the words change.
   PodNames(Ask ask, std::function<Time()> now, std::function<void(const std::string&)> warn);
   PodNames(const PodNames&) = delete;
   PodNames& operator=(const PodNames&) = delete;

@@ -44,7 +44,7 @@ class ProbedSites {
   /// before.
   using Categories = std::map<std::uint32_t, std::vector<std::pair<std::string, double>>>;
   [[nodiscard]] Categories categories(const View* view);
-  /// Of one run's answer "PID:weights=BYTES,activations=BYTES PID:..."; what is not of this form is left out. Pure.
+  /// Parses one run's answer "PID:weights=BYTES,activations=BYTES PID:..."; what has another form is left out. Pure.
   static void read_categories(std::string_view text, Categories& into);
 
   static constexpr std::chrono::seconds kLookEvery{3};

@@ -37,7 +37,7 @@ class ClientStream {
   [[nodiscard]] bool has_buffered() const { return position_ < buffer_.size(); }
   [[nodiscard]] int fd() const { return fd_; }
 
-  /// Tells the client of TLS that nothing follows. Does not wait.
+  /// Sends TLS's close notification. Does not wait.
   void send_last_chunk();
   /// Ends the connection so that an answer already written arrives although more was sent than read.
   void linger();

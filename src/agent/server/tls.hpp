@@ -9,7 +9,7 @@
 
 #include "core/result.hpp"
 
-// Of OpenSSL, whose headers are slow.
+// OpenSSL's type, whose headers are slow to compile.
 struct ssl_ctx_st;
 struct ssl_st;
 

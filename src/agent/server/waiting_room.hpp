@@ -58,7 +58,7 @@ class WaitingRoom {
   /// After poll(), and before anybody else enters: reads what has come, answers, and closes those whose time is over.
   /// `polled`: as add_to() made it.
   void look(std::span<const pollfd> polled, Clock::time_point now);
-  /// How long poll() may wait, in milliseconds; -1: for ever.
+  /// How long poll() may wait, in milliseconds; -1: indefinitely.
   [[nodiscard]] int patience_ms(Clock::time_point now) const;
   [[nodiscard]] std::size_t size() const { return guests_.size(); }
 

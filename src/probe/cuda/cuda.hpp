@@ -45,7 +45,7 @@ void remember_function(Symbol symbol, void* function);
   (reinterpret_cast<decltype(::name)*>( \
       ::vramtrack::probe::cuda::driver_function_if_any(::vramtrack::probe::cuda::Symbol::name)))
 
-/// Of the calling thread's context; -1: it has none.
+/// The device of the calling thread's context; -1 if it has none.
 int current_device();
 /// Free memory of the current device as reported by the driver; 0 if it does not.
 std::uint64_t free_bytes();

@@ -279,7 +279,7 @@ Scenario read_scenario(const toml::table& table, Mistakes& mistakes) {
   for (std::size_t i = 0; i < devices.size(); ++i)
     if (!ids.insert(s.devices[i].info.id).second)
       mistakes.add(devices[i]->source(),
-                   fmt::format("[[device]] {}: id '{}' is taken; ids tell devices apart", i, s.devices[i].info.id));
+                   fmt::format("[[device]] {}: id '{}' is taken; ids distinguish devices", i, s.devices[i].info.id));
   const auto processes = reader.tables("process");
   for (std::size_t i = 0; i < processes.size(); ++i) s.processes.push_back(read_process(*processes[i], i, s, mistakes));
   const auto walls = reader.tables("wall");

@@ -139,7 +139,7 @@ struct Scenario {
 };
 
 /// Every mistake is an error that names the file, the line, what was expected, and for a misspelt key or word the
-/// nearest known one. Of several mistakes, the first one in the file is reported. Pure; cost: one TOML parse.
+/// nearest known one. If there are several mistakes, the first one in the file is reported. Pure; cost: one TOML parse.
 Result<Scenario> parse_scenario(std::string_view toml, std::string_view file_name);
 Result<Scenario> load_scenario(const std::string& path);
 

@@ -123,7 +123,7 @@ Curve make_cache(const ShapeSpec& s, Random random) {
   return Cache{s["limit_bytes"], s["item_bytes"], s["requests_per_s"], s["universe_bytes"], random};
 }
 
-/// Ever smaller steps at ever longer intervals (1.5 times the previous one, +-20 %).
+/// Smaller and smaller steps at longer and longer intervals (1.5 times the previous one, +-20 %).
 Curve make_fragmentation(const ShapeSpec& s, Random random) {
   Steps settle;
   const double steps = s["steps"];
@@ -151,7 +151,7 @@ extern const ShapeKind settle_shape{"settle", "a few steps, the first the larges
 extern const ShapeKind running_max_shape{"running_max", "largest batch so far: a caching allocator", kRunningMax,
                                          make_running_max};
 extern const ShapeKind cache_shape{"cache", "a cache that fills to its limit", kCache, make_cache};
-extern const ShapeKind fragmentation_shape{"fragmentation", "ever smaller steps, ever further apart", kFragmentation,
-                                           make_fragmentation};
+extern const ShapeKind fragmentation_shape{"fragmentation", "smaller and smaller steps, further and further apart",
+                                           kFragmentation, make_fragmentation};
 
 }  // namespace vramtrack::sim

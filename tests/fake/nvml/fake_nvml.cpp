@@ -59,7 +59,7 @@ std::uint64_t tick() {
   return scenario.clock_from_environment ? number_from(kTickVariable) : counted_tick;
 }
 
-/// The tick and the events told outlive the library in the environment: it is unloaded and loaded again.
+/// The tick and the reported events outlive the library in the environment: it is unloaded and loaded again.
 void keep_state() {
   const std::string text = std::to_string(counted_tick) + " " + std::to_string(xids_told_before);
   setenv(kStateVariable, text.c_str(), 1);

@@ -62,7 +62,7 @@ class Newer(UnderRun):
         temporary.mkdir()
         codes, said = self.called("cuNewThing", TMPDIR=str(temporary), XDG_CACHE_HOME=str(self.cache))
         self.assertEqual(codes, [None])
-        self.assertIn("does not know (cuNewThing), and there is no folder for a copy of the probe that has them", said)
+        self.assertIn("does not know (cuNewThing), and no folder can hold a copy of the probe that has them", said)
         self.assertIn("a blank, a colon or '$'", said)
 
     def test_a_driver_without_its_sections_is_said(self):

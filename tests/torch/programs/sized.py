@@ -219,6 +219,6 @@ def measure(case, folder):
 
 
 torch.backends.cuda.enable_cudnn_sdp(False)
-torch.ones(8, 8, device="cuda") @ torch.ones(8, 8, device="cuda")  # the workspace of cuBLAS stays, and is no model's
+torch.ones(8, 8, device="cuda") @ torch.ones(8, 8, device="cuda")  # the workspace of cuBLAS stays, and is not a model's
 for case in json.loads(pathlib.Path(sys.argv[1]).read_text()):
     print(json.dumps({"name": case["name"], **measure(case, pathlib.Path(sys.argv[2]))}), flush=True)

@@ -31,7 +31,7 @@ struct Act {
   Tools tools;
 };
 
-/// A cgroup of a v1 controller with the victim in it, gone with this object; empty where it cannot be made.
+/// A cgroup of a v1 controller with the victim in it, removed with this object; empty if it cannot be made.
 class RealCgroup {
  public:
   RealCgroup(const std::string& controller, const Victim& victim) {

@@ -86,7 +86,7 @@ TEST(Ladder, EndsWhenTheEvidenceIsGoneAndUndoesWhatIsHeld) {
   Climbing c(kLadder);
   c.see(seen(0, {leaking()}));
   c.see(seen(10, {leaking()}));
-  // The frozen process still holds its memory: that it does not grow is no evidence against the leak.
+  // The frozen process still holds its memory: that it does not grow is not evidence against the leak.
   Observation quiet = seen(20, {leaking()});
   quiet.subjects.clear();
   EXPECT_THAT(c.see(quiet), IsEmpty());

@@ -156,14 +156,14 @@ TEST(Policy, TheFirstThatMatchesCounts) {
 TEST(Policy, OthersProcessesAndRootsMustBeNamed) {
   const Policy unnamed = policies_of(with_when("")).rules.front();
   EXPECT_EQ(not_owned(unnamed, "alice", "alice"), "");
-  EXPECT_THAT(not_owned(unnamed, "bob", "alice"), HasSubstr("whom the policy does not name"));
-  EXPECT_THAT(not_owned(unnamed, "root", "root"), HasSubstr("whom the policy does not name"));
-  EXPECT_THAT(not_owned(unnamed, "bob", "root"), HasSubstr("whom the policy does not name"));
+  EXPECT_THAT(not_owned(unnamed, "bob", "alice"), HasSubstr("a user that the policy does not name"));
+  EXPECT_THAT(not_owned(unnamed, "root", "root"), HasSubstr("a user that the policy does not name"));
+  EXPECT_THAT(not_owned(unnamed, "bob", "root"), HasSubstr("a user that the policy does not name"));
   const Policy named = policies_of(with_when("user = [\"bob\"]")).rules.front();
   EXPECT_EQ(not_owned(named, "bob", "root"), "");
   const Policy all = policies_of(with_when("user = \"*\"")).rules.front();
   EXPECT_EQ(not_owned(all, "bob", "root"), "");
-  EXPECT_THAT(not_owned(all, "root", "root"), HasSubstr("whom the policy does not name"));
+  EXPECT_THAT(not_owned(all, "root", "root"), HasSubstr("a user that the policy does not name"));
 }
 
 TEST(Policy, AJobOrAPodMustBeNamed) {

@@ -166,7 +166,7 @@ TEST(Runner, ARealUserWhomThePolicyDoesNotNameIsRefusedWhateverTheViewSays) {
   (*runner)->see(seen(0, {claimed}));
   ASSERT_TRUE((*runner)->settle(60));
   EXPECT_TRUE(victim.becomes("S"));
-  EXPECT_THAT((*runner)->state().acts.back().text, HasSubstr("whom the policy does not name"));
+  EXPECT_THAT((*runner)->state().acts.back().text, HasSubstr("a user that the policy does not name"));
 }
 
 TEST(Runner, TheOffFileStopsEverythingAndThaws) {
@@ -800,7 +800,7 @@ TEST(Runner, APowerCutAtAnyMomentOfAnyActionForgetsNothing) {
       if (rung.program != nullptr) {
         EXPECT_LE(site.ran(rung.program), rung.most);
       }
-      // Of what cannot be repeated, an intent counts as done.
+      // For what cannot be repeated, an intent counts as done.
       if (rung.program != nullptr && rung.most == 1) {
         EXPECT_EQ(site.ran(rung.program), point == "intent" ? 0 : 1);
       }

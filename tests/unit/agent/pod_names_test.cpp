@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::seconds;
 
-/// An API server whose answers a test gives one by one.
+/// An API server that a test answers for, one request at a time.
 struct Server {
   std::mutex mutex;
   Result<std::vector<act::KubernetesPod>> next = std::vector<act::KubernetesPod>();

@@ -172,7 +172,7 @@ TEST(GpulseSpike, MoreThanAFifthWithinThirtySeconds) {
 
 TEST(GpulseSpike, OneSamplingPeriodWhereThatIsLonger) {
   EXPECT_EQ(hear("gpulse_spike", 24 * kGiB, 1200, 60, load(10 * kGiB, 3 * kGiB, 600)).alarmed, 1);
-  // A gap is no period.
+  // A gap is not a period.
   const std::unique_ptr<Rival> rival = make("gpulse_spike", 24 * kGiB);
   for (int i = 0; i < 30; ++i) rival->observe(60.0 * i, 10 * kGiB);
   rival->observe(60.0 * 50, 13 * kGiB);

@@ -249,7 +249,7 @@ TEST(ConfigProperty, NoTextBreaksTheParser) {
 
 TEST(ConfigProperty, AValueWrittenIsTheValueRead) {
   const bool ok = rc::check([](const std::string& path, std::vector<std::string> names, std::uint16_t thousandths) {
-    // Bytes that are not UTF-8 text are no TOML.
+    // Bytes that are not UTF-8 text are not TOML.
     const auto ascii = [](std::string text) {
       for (char& c : text) c = static_cast<char>(static_cast<unsigned char>(c) & 0x7f);
       return text;

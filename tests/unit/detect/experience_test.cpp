@@ -217,7 +217,7 @@ TEST(Days, KnowAMorningLikeThoseBefore) {
   // At night nobody rose; nor did it ever rise to twice the level, or within an hour.
   EXPECT_EQ(days_of(daily, 96 * h).like({at(92 * h), at(95 * h), 8 * kGiB, 2 * kGiB}).alike, 0);
   EXPECT_EQ(days_of(daily, 82 * h).like({at(78 * h), at(82 * h), 8 * kGiB, 9 * kGiB}).alike, 0);
-  // A leak that filled the memory every day and was not given back is no day.
+  // A leak that filled the memory every day and was not given back is not a day.
   EXPECT_EQ(days_of([](double t) { return 4 * kGiB + t * 20000; }, 82 * h)
                 .like({at(78 * h), at(82 * h), 9 * kGiB, 0.2 * kGiB})
                 .alike,

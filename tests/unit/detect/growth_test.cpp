@@ -24,7 +24,7 @@ struct Raised {
 };
 
 /// Feeds `used_bytes` to the judge until it meets the limit; `look` after each sample. A suspicion before `from_s` does
-/// not count. `works`: it is known that the program works all the time, so that its growth is no load.
+/// not count. `works`: it is known that the program works all the time, so that its growth is not a load.
 Raised feed(const Shape& used_bytes, double until_s, double period_s, double limit_bytes, const Look& look = {},
             double from_s = 0, bool works = false) {
   const auto judge = find_detector("judge")->make(DetectionConfig{});
@@ -213,7 +213,7 @@ TEST(OneGrowth, ALeakThatFollowsALoadHasItsOwnOnset) {
   }
 }
 
-// What settles bends all the way: its tail is no growth of its own.
+// What settles bends all the way: its tail is not growth of its own.
 // A coarser scale's bucket in which a growth began holds the load before it, too.
 TEST(OneGrowth, TheLoadBeforeItIsNoPartOfItsRateAtAnyScale) {
   constexpr double kRate = 86 * kMiB / kSecondsPerMinute;

@@ -269,7 +269,7 @@ TEST(Judge, SlowGrowthIsAnAlertOnceItsEndComesWithinTheHorizon) {
   EXPECT_GT(o.last.oom_in_s->mid, 5 * 86400);
 }
 
-// A load of 30 GiB on top of a leak that would last for days is no leak of 30 GiB an hour.
+// A load of 30 GiB on top of a leak that would last for days is not a leak of 30 GiB an hour.
 TEST(Judge, AJumpIsNoPartOfTheGrowthBeforeIt) {
   const Outcome o = watch(
       [](double t) {

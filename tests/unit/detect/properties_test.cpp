@@ -347,7 +347,7 @@ TEST(Property, AnyScaleKeepsTheVerdict) {
 
 // --- repeated stamps ---
 
-// Exact, of every detector: a sample said twice is the same sample.
+// Exact, of every detector: a repeated sample changes nothing.
 RC_GTEST_PROP(Property, ARepeatedSampleChangesNothing, ()) {
   const Series series = any_life(64, 300 * 1024);
   const auto every = static_cast<std::size_t>(any(1, 6));

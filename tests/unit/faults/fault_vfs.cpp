@@ -295,7 +295,7 @@ void FaultVfs::on_sync(std::function<void(const std::string& path)> heard) {
 void FaultVfs::lose_power(std::mt19937& random) {
   g.recording = false;
   for (auto& [path, history] : g.files) {
-    // Of several removals, any number has reached the folder; what was written to a file whose making has not is gone.
+    // Any number of several removals has reached the folder; what was written to a file whose making has not is gone.
     std::vector<Change>& changes = history.changes;
     while (true) {
       const auto removal =

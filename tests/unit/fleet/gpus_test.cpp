@@ -296,7 +296,7 @@ TEST(Gpus, TwoNamesOfOneExporterCountOnceAndTheExactOneIsRead) {
   Roster roster;
   Gpus gpus(mapping(), roster);
   const double mib = kMiB;
-  // Both names in each scrape, repeated for each pod that shares the GPU: rounded values are no shares.
+  // Both names in each scrape, repeated for each pod that shares the GPU: rounded values are not shares.
   for (const char* pod : {"a", "b"}) {
     gpus.add(dcgm("USED", {{"pod", pod}}), points({10, 20, 30}));
     gpus.add(dcgm("USED_BYTES", {{"pod", pod}}), points({10.4 * mib, 20.4 * mib}));

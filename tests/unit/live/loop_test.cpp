@@ -228,7 +228,7 @@ TEST(Loop, ASimulationBeginsWithItsWatch) {
   EXPECT_EQ(first, loop.started()) << "a sample before its watch would be another watch's";
 }
 
-/// A program that ran between two readings of the machine's clocks is no jump of a fast clock.
+/// A program that ran between two readings of the machine's clocks is not a jump of a fast clock.
 TEST(Loop, AFastClockDoesNotJumpByItself) {
   Rig rig;
   rig.time->reading_takes = 20ms;

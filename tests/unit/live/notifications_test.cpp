@@ -104,7 +104,7 @@ TEST(NoteOf, TextAndJsonAreThoseOfTheReportsWithoutTheLastNewline) {
   EXPECT_THAT(text, Not(HasSubstr("\x1b"))) << "no colours";
 }
 
-/// What a watch that notifies needs: settings, the time of day, and somebody who hears its warnings.
+/// What a watch that notifies needs: settings, the time of day, and a receiver of its warnings.
 struct Watch {
   TempFolder folder;
   Config config;

@@ -1,5 +1,5 @@
-// The forms of a made-up period against goldens (VRAMTRACK_UPDATE=1 rewrites tests/golden/report), and hostile names in
-// them.
+// The forms of a synthetic period against goldens (VRAMTRACK_UPDATE=1 rewrites tests/golden/report), and hostile names
+// in them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

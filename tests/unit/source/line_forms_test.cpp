@@ -15,7 +15,7 @@
 namespace vramtrack {
 namespace {
 
-/// All of it, with where each view lies.
+/// All of it, with the place of each view.
 std::string written(const LineFigures& found, std::string_view line) {
   std::string out;
   const auto view = [&](std::string_view text) {

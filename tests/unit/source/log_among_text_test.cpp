@@ -70,7 +70,7 @@ std::string gpustat(int minute, int used_mib) {
       minute, used_mib, used_mib - 300);
 }
 
-/// 500 lines of a program that is no tool, from 2026-03-01 10:00:`second` on, in one of several styles.
+/// 500 lines of a program that is not a tool, from 2026-03-01 10:00:`second` on, in one of several styles.
 using Chatter = std::function<std::string(int line)>;
 
 std::string plain(int i) {

@@ -132,7 +132,7 @@ TEST(QueryGpu, CapacityStaysUnknownOrIsTheOneGiven) {
   EXPECT_EQ(read_text(text, options).catalog->device("0")->capacity_bytes, 24ULL << 30);
 }
 
-/// `rows` seconds from kTen, the total of each second by `total_mib`; "" is no value.
+/// `rows` seconds from kTen, the total of each second by `total_mib`; "" is not a value.
 template <class Total>
 std::string log_with_total(int rows, Total total_mib) {
   std::string text = "timestamp, index, memory.used [MiB], memory.total [MiB]\n";

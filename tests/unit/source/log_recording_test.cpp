@@ -288,7 +288,7 @@ TEST(Joining, WarningsNameTheirFile) {
   ASSERT_EQ(r.error, "");
   EXPECT_THAT(r.notes.warnings, ElementsAre(testing::StartsWith(dmon + ": the log has no clock"),
                                             testing::StartsWith(fixture("pmon.log") + ": the log has no clock")));
-  // Of one file alone there is no doubt.
+  // A single file is never in doubt.
   EXPECT_THAT(read_logs({dmon}).notes.warnings, ElementsAre(testing::StartsWith("the log has no clock")));
 }
 

@@ -291,7 +291,7 @@ TEST(Words, ReadsTheSecondsSince1970BehindAPrefix) {
     EXPECT_THAT(r.device("0"), ElementsAre(Pair(1772359200, 4000), Pair(1772359230, 4001), Pair(1772359260, 4002)))
         << prefix << r.error << r.warnings();
   }
-  // A figure is no time, however it looks.
+  // A figure is not a time, however it looks.
   const auto bytes = read_text(
       "INFO:trainer:step 1 memory used: 1772359200 bytes\nINFO:trainer:step 2 memory used: 1782359200 bytes\n");
   EXPECT_EQ(bytes.notes.scale.step, "step") << bytes.error;

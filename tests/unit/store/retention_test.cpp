@@ -192,7 +192,7 @@ TEST_F(RetentionTest, ManyEventsExpireAsFastAsTheyCome) {
   EXPECT_LE(kept, 3600 + 2 * 900 + 600);
 }
 
-/// What is kept for ever of a process: docs/formats/store.md gives these figures.
+/// The size of what is kept forever for each process; docs/formats/store.md has these figures.
 TEST_F(RetentionTest, ADeadProcessLeavesLittleAndNeverWhatARollupLacks) {
   config.raw_hours = 1;
   config.minute_days = 1;
