@@ -69,9 +69,7 @@ std::optional<TypedRows> find_typed_rows(std::string_view head) {
     }
   }
   if (titles.empty() || rows.empty()) return std::nullopt;
-  out.values = std::max_element(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
-                 return a.second < b.second;
-               })->first;
+  out.values = logtext::most_frequent(rows)->first;
   out.header = "time";
   for (std::size_t i = 0; i < titles.size(); ++i) {
     out.header += ',' + std::string(titles[i]);

@@ -84,12 +84,8 @@ Clock clock_in(const Rows& rows, std::size_t column, const ColumnPlan& plan) {
   return rises >= falls ? Clock::time_of_day : Clock::none;
 }
 
-/// A number of a row; nullopt if it is not a number.
-std::optional<double> number_in(const std::vector<std::string_view>& row, std::size_t column) {
-  const std::string_view text = trim(row[column]);
-  logtext::Decimal number;
-  if (!logtext::read_decimal(text, number, true) || number.length != text.size()) return std::nullopt;
-  return number.value();
+std::optional<double> number_at(const std::vector<std::string_view>& row, std::size_t column) {
+  return logtext::number_in(trim(row[column]), true);
 }
 
 /// The finest column that counts the program's progress: the one that changes most often from one row of a series to
@@ -103,7 +99,7 @@ int finest_count(const Rows& rows, const std::vector<std::string_view>& titles, 
     std::size_t changes = 1;
     bool counts = true;
     for (const auto& row : rows) {
-      const auto value = number_in(row, i);
+      const auto value = number_at(row, i);
       counts &= value && *value < kDatesFrom && *value == std::floor(*value);
       if (!counts) break;
       const auto [it, first] = last.try_emplace(series_of(row, plan), *value);
@@ -125,8 +121,8 @@ bool is_duration(const Rows& rows, std::size_t column, std::size_t count, const 
   std::size_t rises = 0;
   std::size_t falls = 0;
   for (const auto& row : rows) {
-    const auto time = number_in(row, column);
-    const auto n = number_in(row, count);
+    const auto time = number_at(row, column);
+    const auto n = number_at(row, count);
     if (!time || !n || *time >= kDatesFrom) return false;
     const auto [it, first] = last.try_emplace(series_of(row, plan), *n, *time);
     if (!first && *n > it->second.first) {
@@ -151,7 +147,7 @@ void find_count_column(const Rows& rows, ColumnPlan& plan) {
   // If the current column only counts, the finer count is used: steps within epochs.
   if (!counts && !is_duration(rows, at, static_cast<std::size_t>(count), plan)) return;
   // If only some rows have a count, it does not number the restarts of the other count.
-  const bool in_all = std::all_of(rows.begin(), rows.end(), [at](const auto& row) { return number_in(row, at); });
+  const bool in_all = std::all_of(rows.begin(), rows.end(), [at](const auto& row) { return number_at(row, at); });
   if (counts && in_all) plan.outer_count = plan.time;
   plan.time = count;
   plan.time_title = {};
@@ -264,8 +260,7 @@ std::size_t count_rows_a_reading(std::string_view head, const ColumnPlan& plan) 
   if (readings.size() > 1) readings.pop_back();  // may be incomplete
   std::map<std::size_t, std::size_t> counts;
   for (const std::size_t n : readings) ++counts[n];
-  const auto most =
-      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most = logtext::most_frequent(counts);
   // A reading that was interrupted has fewer rows.
   const bool is_usual =
       most->second * kOddOnes >= readings.size() * (kOddOnes - 1) && std::prev(counts.end())->first == most->first;

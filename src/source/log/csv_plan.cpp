@@ -57,8 +57,7 @@ void keep_alike(Rows& rows) {
   };
   std::map<std::string, std::size_t> kinds;
   for (const auto& row : rows) ++kinds[kind(row)];
-  const auto most =
-      std::max_element(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most = logtext::most_frequent(kinds);
   if (most == kinds.end() || most->second * 3 < rows.size() * 2 || most->first.find('n') == std::string::npos) return;
   std::erase_if(rows, [&](const auto& row) {
     const std::string its = kind(row);
@@ -384,8 +383,7 @@ std::size_t usual_width(std::string_view head, const ColumnPlan& plan) {
     ++widths[fields.size()];
     ++rows;
   }
-  const auto most =
-      std::max_element(widths.begin(), widths.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most = logtext::most_frequent(widths);
   return most != widths.end() && most->second * 10 >= rows * 9 ? most->first : 0;
 }
 
@@ -397,9 +395,8 @@ bool values_fit(const Rows& rows, const ColumnPlan& plan) {
   };
   const auto is_time = [](std::string_view text) {
     Civil civil;
-    logtext::Decimal number;
     return read_civil(text, DateOrder::month_first, civil) || read_civil(text, DateOrder::day_first, civil) ||
-           (logtext::read_decimal(text, number) && number.length == text.size());
+           logtext::number_in(text);
   };
   const auto has_letter = [](std::string_view text) {
     return text.empty() || std::any_of(text.begin(), text.end(), logtext::is_ascii_letter);

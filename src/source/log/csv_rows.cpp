@@ -255,29 +255,6 @@ void CsvRows::add_further(Timestamp time, const CsvEntry& e, const std::vector<C
   }
 }
 
-/// The count of a row, added to those of earlier epochs if the steps restart in each.
-Timestamp CsvRows::count_on(Timestamp time) {
-  const std::string_view epoch = field(plan_.outer_count);
-  const Duration before = epochs_.empty() ? Duration{} : epochs_[epoch_];
-  if (epochs_.empty() || epoch != epoch_) {
-    Duration begin = before;
-    if (!epochs_.empty() && time <= epoch_last_) {
-      const Duration step = count_step_ == Duration::max() ? from_seconds(stamp_.scale().step_s) : count_step_;
-      begin += epoch_last_ - time + step;
-    }
-    epoch_ = epoch;
-    // The rows of another GPU may list the same epochs again.
-    begin = epochs_.try_emplace(epoch_, begin).first->second;
-    epoch_last_ = time;
-    return time + begin;
-  }
-  if (time > epoch_last_) {
-    count_step_ = std::min(count_step_, time - epoch_last_);
-    epoch_last_ = time;
-  }
-  return time + before;
-}
-
 const char* CsvRows::read_time(Timestamp& time) {
   if (plan_.date >= 0) {
     stamp_buffer_.assign(trim(field(plan_.date)));
@@ -285,8 +262,14 @@ const char* CsvRows::read_time(Timestamp& time) {
     stamp_buffer_ += trim(field(plan_.time));
     return stamp_.read(stamp_buffer_, time) ? nullptr : "no readable time";
   }
-  if (plan_.time >= 0 && !stamp_.read(field(plan_.time), time)) return "no readable time";
-  if (plan_.outer_count >= 0) time = count_on(time);
+  std::string_view text = plan_.time >= 0 ? field(plan_.time) : std::string_view{};
+  if (plan_.outer_count >= 0) {
+    const auto count = logtext::whole_number<std::uint64_t>(text);
+    const auto epoch = logtext::number_in(field(plan_.outer_count), comma_);
+    if (count && epoch && *epoch >= 0)
+      text = stamp_buffer_ = std::to_string(counter_.next(*count, static_cast<std::uint64_t>(*epoch)));
+  }
+  if (plan_.time >= 0 && !stamp_.read(text, time)) return "no readable time";
   if (plan_.clock_lines) {
     if (!line_time_) return "no line with a date before it";
     time = *line_time_;

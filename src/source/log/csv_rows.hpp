@@ -100,7 +100,6 @@ class CsvRows final : public LogParser {
   // The steps of read_row() have its return values.
   const char* read_row(LogRows& rows, bool last_is_whole);
   const char* read_time(Timestamp& time);
-  [[nodiscard]] Timestamp count_on(Timestamp time);
   const char* read_amounts(bool last_is_whole, RowAmounts& row);
   const char* add_row(CsvEntry& e, Timestamp time, RowAmounts& row, LogRows& rows);
   const char* read_total(CsvEntry& e, int column, Timestamp time, LogRows& rows);
@@ -162,11 +161,7 @@ class CsvRows final : public LogParser {
   bool spans_lines_ = false;       ///< some record had a line break in a quoted field
   ClockLines clock_;
   std::optional<Timestamp> line_time_;  ///< the time on the last line that has one instead of a row
-  /// Where the steps of an epoch begin on the time axis, by the epoch's text.
-  std::unordered_map<std::string, Duration> epochs_;
-  std::string epoch_;                      ///< of the last row
-  Timestamp epoch_last_{};                 ///< its latest time
-  Duration count_step_ = Duration::max();  ///< the smallest step between counts
+  EpochCounter counter_;                ///< if the steps begin again in each epoch
   bool header_seen_ = false;
   std::uint64_t fit_ = 0, unfit_ = 0;   ///< lines that are rows; other lines before the last row
   std::uint64_t unfit_rows_since_ = 0;  ///< those of unfit_since_ that look like rows

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/units.hpp"
+#include "source/log/memory_words.hpp"
 #include "source/log/text.hpp"
 #include "source/log/unit.hpp"
 
@@ -142,12 +143,9 @@ bool DumpReadings::set_pair(const std::optional<Timestamp>& time, const LogDevic
   if (slash == std::string_view::npos) return false;
   const std::string_view used = trim(text.substr(0, slash));
   const std::string_view total = trim(text.substr(slash + 1));
-  const auto unit_of = [](std::string_view amount) {
-    logtext::Decimal number;
-    return logtext::read_decimal(amount, number) ? trim(amount.substr(number.length)) : std::string_view{};
-  };
-  const std::string_view unit = unit_of(total);
-  const std::uint64_t bytes = logtext::unit_bytes(unit);
+  logtext::Decimal number;
+  const std::uint64_t bytes =
+      logtext::read_decimal(total, number) ? written_unit(trim(total.substr(number.length))) : 0;
   std::uint64_t ignored = 0;
   if ((bytes == 0 && !logtext::is_missing(total)) ||
       logtext::read_amount(used, kBytesPerMiB, ignored) == logtext::Amount::bad)

@@ -21,7 +21,6 @@
 #include "core/units.hpp"
 #include "source/log/dump_readings.hpp"
 #include "source/log/json.hpp"
-#include "source/log/memory_words.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/text.hpp"
 
@@ -254,15 +253,6 @@ namespace {
 constexpr std::string_view kDevice = "Device ";
 constexpr std::string_view kMemory = "MEM[";
 
-/// "2.486Gi", "2245MiB".
-std::optional<std::uint64_t> read_size(std::string_view text) {
-  logtext::Decimal number;
-  if (!logtext::read_decimal(text, number) || number.negative || number.length == text.size()) return std::nullopt;
-  const std::uint64_t unit = written_unit(text.substr(number.length));
-  if (unit == 0 || number.whole > (std::uint64_t{1} << 60) / unit) return std::nullopt;
-  return static_cast<std::uint64_t>(number.value() * static_cast<double>(unit));
-}
-
 class NvtopScreens final : public DumpParser<LineReader> {
  public:
   using DumpParser::DumpParser;
@@ -304,15 +294,9 @@ class NvtopScreens final : public DumpParser<LineReader> {
       const std::string_view bar = line.substr(at + kMemory.size());
       std::string_view figures = bar.substr(0, bar.find(']'));
       figures.remove_prefix(std::min(figures.find_first_of("0123456789"), figures.size()));
-      const std::size_t slash = figures.find('/');
-      const auto used = read_size(figures.substr(0, slash));
-      const auto total = slash == std::string_view::npos ? std::nullopt : read_size(figures.substr(slash + 1));
-      if (gpu >= devices_.size() || !used || !total || bar.find(']') == std::string_view::npos) {
-        rows.skip(number, "no device, or no used and total memory, beside 'MEM['");
-        return;
-      }
-      readings_.set(devices_[gpu], Field::used, *used, rows);
-      readings_.set(devices_[gpu], Field::total, *total, rows);
+      if (gpu >= devices_.size() || bar.find(']') == std::string_view::npos ||
+          !readings_.set_pair(std::nullopt, devices_[gpu], figures, rows))
+        return rows.skip(number, "no device, or no used and total memory, beside 'MEM['");
     }
   }
 
@@ -328,8 +312,9 @@ class NvtopScreens final : public DumpParser<LineReader> {
     for (int sizes = 0; sizes < 2;) {
       const std::string_view word = logtext::take_word(rest);
       if (word.empty()) return false;
-      const auto size = read_size(word);
-      if (!size) continue;
+      std::uint64_t size = 0;
+      bool has_unit = false;
+      if (logtext::read_amount(word, 1, size, false, &has_unit) != logtext::Amount::read || !has_unit) continue;
       if (sizes++ == 0) bytes = size;
     }
     readings_.list_process(gpu, {*pid, std::string(trim(rest)), {}, {}, {}, bytes}, rows);

@@ -2,8 +2,6 @@
 //
 //   host  Sat Jun 23 20:36:39 2018  390.48
 //   [0] GeForce GTX 1070 | 63'C,  10 %,   39 / 151 W |   552 /  8116 MB | ann:mpv/12795(132M) root:Xorg/1305(246M)
-#include <utility>
-
 #include "core/units.hpp"
 #include "source/log/dump_readings.hpp"
 #include "source/log/line_start.hpp"
@@ -16,36 +14,22 @@ using logtext::whole_number;
 
 /// A GPU's line, cut into its parts.
 struct GpuLine {
-  int index = 0;
-  std::string_view name, used, total;
-  std::string_view processes;
+  LogDevice gpu;
+  std::string_view memory, processes;
 };
 
 bool read_gpu_line(std::string_view line, GpuLine& out) {
+  // Cells: index and name, temperature and load, memory, processes.
   line = trim(line);
-  if (line.empty() || line.front() != '[') return false;
+  const auto cells = bar_cells(line);
   const std::size_t close = line.find(']');
-  if (close == std::string_view::npos) return false;
-  const auto index = whole_number<int>(line.substr(1, close - 1));
-  if (!index || *index < 0 || *index > 4095) return false;
-  out.index = *index;
-  // Cells: name, temperature and load, memory, processes.
-  std::string_view rest = line.substr(close + 1);
-  const std::size_t first = rest.find('|');
-  if (first == std::string_view::npos) return false;
-  out.name = trim(rest.substr(0, first));
-  const std::size_t second = rest.find('|', first + 1);
-  if (second == std::string_view::npos) return false;
-  rest.remove_prefix(second + 1);
-  const std::size_t third = rest.find('|');
-  std::string_view memory = trim(rest.substr(0, third));
-  if (!memory.ends_with("MB") && !memory.ends_with("MiB")) return false;
-  memory.remove_suffix(memory.ends_with("MiB") ? 3 : 2);
-  const std::size_t slash = memory.find('/');
-  if (slash == std::string_view::npos) return false;
-  out.used = trim(memory.substr(0, slash));
-  out.total = trim(memory.substr(slash + 1));
-  out.processes = third == std::string_view::npos ? std::string_view{} : trim(rest.substr(third + 1));
+  if (cells.size() < 3 || !line.starts_with('[') || close > cells[0].size() || !cells[2].ends_with('B')) return false;
+  const auto gpu = device_numbered(line.substr(1, close - 1));
+  if (!gpu || cells[2].find('/') == std::string_view::npos) return false;
+  out = {*gpu, cells[2], {}};
+  out.gpu.name = trim(cells[0].substr(close + 1));
+  // A command may contain bars.
+  if (cells.size() > 3) out.processes = line.substr(static_cast<std::size_t>(cells[3].data() - line.data()));
   return true;
 }
 
@@ -120,14 +104,11 @@ class GpustatText final : public DumpLines {
   }
 
   void read_gpu(const GpuLine& gpu, LogRows& rows) {
-    if (gpu.index <= last_) readings_.end_dump(rows);
-    last_ = gpu.index;
-    LogDevice named;
-    named.index = gpu.index;
-    named.name = gpu.name;
-    readings_.see(named, rows);
-    for (const auto& [field, text] : {std::pair(Field::used, gpu.used), std::pair(Field::total, gpu.total)})
-      if (text != "??") readings_.set_text(std::nullopt, named, field, text, kBytesPerMiB, rows.line, rows);
+    const LogDevice& named = gpu.gpu;
+    if (*named.index <= last_) readings_.end_dump(rows);
+    last_ = *named.index;
+    if (!readings_.set_pair(std::nullopt, named, gpu.memory, rows))
+      rows.skip(rows.line, "no used and total memory in the third cell");
     if (gpu.processes.starts_with("(Not Supported)")) return;
     bool all_have_pids = true;
     DumpedProcess process;

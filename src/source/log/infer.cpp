@@ -329,11 +329,9 @@ namespace {
 
 /// Whether time `a` is before `b`; both are as written in one log.
 bool is_before(std::string_view a, std::string_view b) {
-  logtext::Decimal x;
-  logtext::Decimal y;
-  if (logtext::read_decimal(a, x) && x.length == a.size() && logtext::read_decimal(b, y) && y.length == b.size())
-    return x.value() < y.value();
-  return a < b;
+  const auto x = logtext::number_in(a);
+  const auto y = logtext::number_in(b);
+  return x && y ? *x < *y : a < b;
 }
 
 }  // namespace
@@ -346,9 +344,7 @@ bool behaves_like_index(std::span<const std::vector<std::string_view>> rows, std
   std::vector<std::string_view> times;
   for (const auto& row : rows) {
     if (column >= row.size() || logtext::is_missing(row[column])) continue;
-    logtext::Decimal number;
-    if (!logtext::read_decimal(row[column], number) || number.length != row[column].size())
-      return true;  // a name, not a number
+    if (!logtext::number_in(row[column])) return true;  // a name
     const auto value = logtext::whole_number<int>(row[column]);
     if (!value || *value < 0 || *value > kMost) return false;
     values.push_back(*value);

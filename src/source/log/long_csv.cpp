@@ -92,9 +92,7 @@ std::optional<LongPlan> find_plan(std::string_view head) {
 }
 
 bool is_number(std::string_view text) {
-  logtext::Decimal number;
-  return logtext::read_decimal(text, number) && number.length == text.size() && text.front() != '+' &&
-         text.front() != '.' && text.back() != '.';
+  return logtext::number_in(text) && text.front() != '+' && text.front() != '.' && text.back() != '.';
 }
 
 /// The row as a JSON object; nothing if it has no time or name.

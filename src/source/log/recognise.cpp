@@ -268,41 +268,32 @@ Result<RecognisedText> recognise_behind_prefix(const LogHead& head, std::optiona
   return unread;
 }
 
-/// The table that follows `found`, which then becomes the `prefix`.
-Result<RecognisedText> recognise_table_behind(LinePrefix found, const LogHead& head,
-                                              std::optional<LinePrefix>& prefix) {
-  const std::string text = found.strip_lines(head.text);
+/// kubectl logs --timestamps and docker logs -t put a time before each line of a table. Below titles with a time or a
+/// count of their own, that is the clock; before rows that a tool prints without titles ("10:00:00 4000 MiB, 24576
+/// MiB") the time becomes their first column. `is_read`: the log is recognised as it is. Sets `prefix` if so.
+Result<RecognisedText> recognise_table_behind_time(const LogHead& head, bool is_read,
+                                                   std::optional<LinePrefix>& prefix) {
+  auto found = LinePrefix::find_time(head.text);
+  if (!found) return fail("no time before the lines");
+  std::string text = found->strip_lines(head.text);
+  if (const auto header = find_header(text)) {
+    if (is_read || header->time < 0) return fail("no table behind the time");
+  } else {
+    std::string_view first = text;
+    first = logtext::take_line(first);
+    if (first.empty() || !logtext::is_digit(first.front()) || find_delimiter(first) == '\0') return fail("no rows");
+    found->make_column();
+    text = found->strip_lines(head.text);
+    std::vector<std::string> ignored;
+    const auto plan = infer_from_head(text, ignored);
+    if (!plan || plan->time != 0) return fail("no time in the first column");
+  }
   LogHead stripped = head;
   stripped.text = text;
   auto table = recognise_text(stripped);
   if (!table || count_readings(*table->format, stripped) == 0) return fail("no reading behind the time");
   prefix = std::move(found);
   return table;
-}
-
-/// kubectl logs --timestamps and docker logs -t put a time before each line, including the titles of a table. If the
-/// table has its own time or count, that is its clock. Sets `prefix` if so.
-Result<RecognisedText> recognise_table_behind_time(const LogHead& head, std::optional<LinePrefix>& prefix) {
-  auto found = LinePrefix::find_time(head.text);
-  if (!found) return fail("no time before the lines");
-  const auto header = find_header(found->strip_lines(head.text));
-  if (!header || header->time < 0) return fail("no table behind the time");
-  return recognise_table_behind(std::move(*found), head, prefix);
-}
-
-/// Shells put a time and a space before the rows that a tool prints without titles: "10:00:00 4000 MiB, 24576 MiB". The
-/// time becomes their first column. Sets `prefix` if so.
-Result<RecognisedText> recognise_row_behind_time(const LogHead& head, std::optional<LinePrefix>& prefix) {
-  auto found = LinePrefix::find_time(head.text);
-  if (!found) return fail("no time before the lines");
-  std::string_view first = head.text;
-  first = found->strip(logtext::take_line(first));
-  if (first.empty() || !logtext::is_digit(first.front()) || find_delimiter(first) == '\0') return fail("no rows");
-  found->make_column();
-  std::vector<std::string> ignored;
-  const auto plan = infer_from_head(found->strip_lines(head.text), ignored);
-  if (!plan || plan->time != 0) return fail("no time in the first column");
-  return recognise_table_behind(std::move(*found), head, prefix);
 }
 
 }  // namespace
@@ -331,8 +322,7 @@ Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, cons
   auto found = recognise_text(head);
   if (options.format.empty() && options.line_pattern.empty()) {
     auto behind = recognise_behind_prefix(head, planned->prefix);
-    if (!behind) behind = recognise_row_behind_time(head, planned->prefix);
-    if (!behind && !found) behind = recognise_table_behind_time(head, planned->prefix);
+    if (!behind) behind = recognise_table_behind_time(head, found.has_value(), planned->prefix);
     if (behind) {
       found = std::move(*behind);
       if (auto ok = (*lines)->take_off(*planned->prefix); !ok) return fail(std::move(ok.error()));

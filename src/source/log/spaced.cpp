@@ -25,8 +25,7 @@ bool is_stamp(std::string_view text) {
 }
 
 bool is_number(std::string_view text) {
-  logtext::Decimal number;
-  return logtext::read_decimal(text, number) && number.length == text.size();
+  return logtext::number_in(text).has_value();
 }
 
 void cut_gaps(std::string_view line, std::vector<std::string_view>& fields) {

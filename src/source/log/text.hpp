@@ -2,6 +2,7 @@
 // they are inline because the CSV path runs them for every line.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -115,6 +116,20 @@ inline bool read_decimal(std::string_view text, Decimal& out, bool comma = false
   return true;
 }
 
+/// `text` if all of it is a number. `comma`: as in read_decimal().
+inline std::optional<double> number_in(std::string_view text, bool comma = false) {
+  Decimal number;
+  if (!read_decimal(text, number, comma) || number.length != text.size()) return std::nullopt;
+  return number.value();
+}
+
+/// The entry of `counts` with the highest count; its end if it has none.
+template <class Map>
+auto most_frequent(const Map& counts) {
+  return std::max_element(counts.begin(), counts.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; });
+}
+
 /// Bytes in one unit; 0 for an unknown word.
 inline std::uint64_t unit_bytes(std::string_view word) {
   return memory_unit(word);
@@ -126,7 +141,7 @@ inline bool is_missing(std::string_view text) {
   if (text.front() == '[' && text.back() == ']') return true;
   if (is_digit(text.front())) return false;
   for (const std::string_view word : {"N/A", "NA", "nan", "null", "none", "not supported", "unknown error",
-                                      "insufficient permissions", "not available", "ERR!", "n/a / n/a", "--"})
+                                      "insufficient permissions", "not available", "ERR!", "n/a / n/a", "--", "??"})
     if (same_letters(text, word)) return true;
   return false;
 }
@@ -151,7 +166,8 @@ inline Amount read_amount(std::string_view text, std::uint64_t default_unit, std
       const std::string_view word = trim({p, static_cast<std::size_t>(end - p)});
       if (!word.empty()) {
         unit = unit_bytes(word);
-        if (unit == 0 && end - p == 1) unit = *p == 'G' ? kBytesPerGiB : *p == 'M' ? kBytesPerMiB : 0;  // "3.95G"
+        if (unit == 0 && (end - p == 1 || (end - p == 2 && p[1] == 'i')))  // "3.95G", "3.95Gi"
+          unit = *p == 'G' ? kBytesPerGiB : *p == 'M' ? kBytesPerMiB : 0;
         if (unit == 0) return Amount::bad;
       } else if (has_unit != nullptr) {
         *has_unit = false;

@@ -158,9 +158,7 @@ bool reads_the_same(const std::string& pattern, std::string_view text, const Hea
   const Head read = survey(text, LineCutter(std::move(*compiled)), false);
   auto next = read.lines.begin();
   for (const HeadLine& line : head.lines) {
-    if (std::none_of(line.found.figures.begin(), line.found.figures.end(),
-                     [&](const MemoryFigure& f) { return plan.takes(f); }))
-      continue;
+    if (!plan.takes_any(line.found)) continue;
     if (next == read.lines.end() || next->number != line.number || !is_same(line, *next++, plan, by_stamp))
       return false;
   }

@@ -142,9 +142,7 @@ bool pids_differ(const Head& head, const WordPlan& plan) {
   std::map<std::uint32_t, std::size_t> seen;
   std::size_t readings = 0;
   for (const HeadLine& line : head.lines) {
-    if (std::none_of(line.found.figures.begin(), line.found.figures.end(),
-                     [&](const MemoryFigure& f) { return plan.takes(f); }))
-      continue;
+    if (!plan.takes_any(line.found)) continue;
     if (!line.found.pid) return false;
     ++seen[*line.found.pid];
     ++readings;
@@ -176,8 +174,7 @@ void detect_readings(const Head& all, WordPlan& plan) {
       if (plan.takes(f) && f.gpu < 0 && line.heads > 0) ++figures[line.heads];
   std::map<std::size_t, std::size_t> usual;
   for (const auto& [heads, n] : figures) ++usual[n];
-  const auto most =
-      std::max_element(usual.begin(), usual.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most = logtext::most_frequent(usual);
   plan.heads_name_gpu = all.heads >= 2 && most != usual.end() && most->second * 4 >= all.heads * 3;
 
   std::set<std::set<Meaning>> kinds;
@@ -190,17 +187,25 @@ void detect_readings(const Head& all, WordPlan& plan) {
   plan.in_blocks = kinds.size() > 1;
 }
 
-Status check_phases(const Head& all, const WordPlan& plan, std::size_t places) {
+Status check_phases(const Head& all, const WordPlan& plan, std::size_t& places) {
   if (places < 2) return {};
   std::vector<const HeadLine*> of_time;
   std::set<std::string> shapes;
   std::size_t times = 0;
   std::size_t unlike = 0;
+  std::size_t repeats = 0;  ///< times with one amount in several units
   const HeadLine* first = nullptr;
   const HeadLine* other = nullptr;
+  const auto repeats_other = [&](const HeadLine* line) {
+    const MemoryFigure* const a = first_figure(*of_time.front(), plan);
+    const MemoryFigure* const b = first_figure(*line, plan);
+    return line == of_time.front() || (a != nullptr && b != nullptr && a->unit_bytes != b->unit_bytes &&
+                                       a->bytes(1) / kBytesPerMiB == b->bytes(1) / kBytesPerMiB);
+  };
   const auto end_time = [&] {
     if (of_time.size() == places) {
       ++times;
+      repeats += std::all_of(of_time.begin(), of_time.end(), repeats_other) ? 1U : 0U;
       const std::string shape = shape_of(*of_time.front());
       shapes.insert(shape);
       const auto differs =
@@ -214,15 +219,15 @@ Status check_phases(const Head& all, const WordPlan& plan, std::size_t places) {
   };
   std::string last;
   for (const HeadLine& line : all.lines) {
-    if (std::none_of(line.found.figures.begin(), line.found.figures.end(),
-                     [&](const MemoryFigure& f) { return plan.takes(f); }))
-      continue;
+    if (!plan.takes_any(line.found)) continue;
     const std::string& time = plan.counted ? line.count : line.stamp;
     if (time != last) end_time();
     last = time;
     of_time.push_back(&line);
   }
   end_time();
+  if (times > 0 && repeats == times) places = 1;  // "448M", and "469762048.0" on the next line
+  if (places == 1) return {};
   // If lines begin in more ways than a program has phases, the words are names or other free text.
   constexpr std::size_t kFewShapes = 3;
   if (times < 3 || unlike * 10 < times * 9 || shapes.size() > kFewShapes) return {};

@@ -4,6 +4,7 @@
 // none, text_lines.cpp reads.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -85,6 +86,9 @@ struct WordPlan {
     const bool is_allocator = f.role == Meaning::allocated || f.role == Meaning::reserved;
     if (of_gpu_only && !f.is_of_gpu && !is_allocator) return false;
     return f.role != Meaning::used || !label || *label == f.label;
+  }
+  [[nodiscard]] bool takes_any(const LineFigures& line) const {
+    return std::any_of(line.figures.begin(), line.figures.end(), [this](const MemoryFigure& f) { return takes(f); });
   }
   /// If there are only peaks: gives each the role of the memory it is the peak of.
   void use_peaks(LineFigures& line) const;
@@ -200,7 +204,8 @@ void tag_lines(Head& all, const WordPlan& plan);
 void detect_readings(const Head& all, WordPlan& plan);
 /// Fails if lines with equal times could be either phases of one GPU or several GPUs: they differ in their words
 /// ("train: ... mem 4000 MB", "val: ... mem 4100 MB").
-Status check_phases(const Head& all, const WordPlan& plan, std::size_t unnamed_gpus);
+/// Lines that give one amount in several units are of one GPU: sets `unnamed_gpus`.
+Status check_phases(const Head& all, const WordPlan& plan, std::size_t& unnamed_gpus);
 /// Whether lines of one time seldom have the same words, and most lines have other words than the previous ones: they
 /// are events of one program. GPUs read at one time are printed by one statement.
 bool are_events(const Head& all, const WordPlan& plan);

@@ -226,6 +226,23 @@ TEST(Spaced, ReadsDateAndTimeUnderTitlesOfTheirOwn) {
   EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 5), Pair(kTen + 1, 6)));
 }
 
+TEST(Text, TwoLinesThatGiveOneAmountInTwoUnitsAreOneReading) {
+  std::string text;
+  for (int i = 0; i < 6; ++i)
+    text += fmt::format(
+        "2026-03-01 10:00:0{0} free GPU memory is {1}M\n2026-03-01 10:00:0{0} free GPU memory in bytes: {2} bytes\n", i,
+        448 - i, (448LL - i) << 20);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(r.series(), 1U);
+  EXPECT_EQ(r.device("0").back().second - r.device("0").front().second, 5);
+}
+
+TEST(Spaced, AUnitMayLackItsB) {
+  const auto r = read_text("time,used,total\n2026-03-01 10:00:00,1.5Gi,24Gi\n2026-03-01 10:00:01,2Gi,24Gi\n");
+  EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 1536), Pair(kTen + 1, 2048)));
+}
+
 TEST(Spaced, ATableWithNamesOfRowsIsRefused) {
   // free -m -s 1
   EXPECT_NE(read_text("       total  used  free\nMem:  64000  1000 63000\nMem:  64000  1000 63000\n").error, "");
