@@ -79,7 +79,7 @@ _vramtrack() {
     'top -'*) mapfile -t COMPREPLY < <(compgen -W "--once --interval -n --no-record --source --replay --since --until --scenario --or-simulate --speed --input-format --timezone --capacity --start --unit --line-pattern --theme --no-agent --read-only --user --pid --gpu --no-mouse --detector --lead-time --config --set --help" -- "$cur") ;;
     'replay -'*) mapfile -t COMPREPLY < <(compgen -W "--since --until --speed --every --format --json --explain --input-format --timezone --capacity --start --unit --line-pattern --interval --detector --lead-time --config --set -o --output --help" -- "$cur") ;;
     'replay '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
-    'analyze -'*) mapfile -t COMPREPLY < <(compgen -W "--format --json --explain --history --since --until --detector --lead-time --input-format --timezone --capacity --start --unit --line-pattern --interval --config --set -o --output --help" -- "$cur") ;;
+    'analyze -'*) mapfile -t COMPREPLY < <(compgen -W "--format --json --explain --history --gpu --since --until --detector --lead-time --input-format --timezone --capacity --start --unit --line-pattern --interval --config --set -o --output --help" -- "$cur") ;;
     'analyze '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'report -'*) mapfile -t COMPREPLY < <(compgen -W "--since --until --gpu --format --json -o --output --checkpoint-every --last-checkpoint --input-format --timezone --capacity --start --unit --line-pattern --interval --detector --lead-time --config --set --help" -- "$cur") ;;
     'report '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;

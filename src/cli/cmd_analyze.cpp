@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "cli/commands.hpp"
+#include "cli/gpu_choice.hpp"
 #include "cli/moment.hpp"
 #include "cli/output_option.hpp"
 #include "cli/progress.hpp"
@@ -30,6 +31,7 @@ struct AnalyzeOptions {
   std::vector<std::string> history;
   std::string format = "text";
   bool explain = false;
+  std::vector<std::string> gpus;
   PeriodArguments period;
   LogArguments logs;
 };
@@ -83,6 +85,9 @@ class Analysis {
                     broken ? broken->message
                            : nothing_usable(notes, range_, outside_period(read, range_, catalog.clock_is_relative)));
     }
+    const auto view_of = [](const SeriesView& s) -> const SeriesView& { return s; };
+    if (const Status kept = keep_gpus(view.series, options_.gpus, view_of); !kept)
+      return failed(files, kept.error().message);
     if (options_.format == "text" && printed_) console_.write("\n");
     printed_ = true;
     const ReportInfo& form = *find_report(options_.format);
@@ -209,6 +214,7 @@ Runner declare(Arguments& arguments) {
       .in_manual(
           "Device logs and process logs of the same time are joined; a store is accepted, too. May be given several "
           "times. Without this option, a recording is judged on its own: the store is never read.");
+  add_gpus(arguments, options->gpus);
   add_period(arguments, options->period);
   add_detector(arguments, options->config);
   add_lead_time(arguments, options->config);

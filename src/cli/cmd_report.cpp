@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <set>
 
 #include "act/audit.hpp"
 #include "cli/commands.hpp"
+#include "cli/gpu_choice.hpp"
 #include "cli/moment.hpp"
 #include "cli/progress.hpp"
 #include "cli/recorded.hpp"
@@ -97,33 +97,6 @@ Result<TimeRange> period(const ReportOptions& o, bool is_ongoing, Timestamp now)
   return range;
 }
 
-/// Keeps the devices of --gpu (index or id); an error when one of them does not exist.
-Status choose(PeriodReport& report, const std::vector<std::string>& gpus) {
-  if (gpus.empty()) return {};
-  std::set<std::string> wanted;
-  std::string known;
-  std::set<std::string> named;
-  for (const std::string& gpu : gpus) {
-    bool found = false;
-    for (const PeriodSeries& s : report.series) {
-      const bool same = s.view.key.device_id == gpu || (s.view.device.index && s.view.device.parent_id.empty() &&
-                                                        std::to_string(*s.view.device.index) == gpu);
-      if (same) wanted.insert(s.view.key.device_id);
-      found = found || same;
-      if (named.insert(s.view.key.device_id).second)
-        known += fmt::format("{}{}", known.empty() ? "" : ", ",
-                             s.view.device.index ? fmt::format("{} {}", s.view.device.parent_id.empty() ? "GPU" : "MIG",
-                                                               *s.view.device.index)
-                                                 : s.view.key.device_id);
-    }
-    if (!found) return fail(fmt::format("--gpu {}: no such GPU in this period; the GPUs are {}", gpu, known));
-  }
-  std::erase_if(report.series, [&](const PeriodSeries& s) {
-    return !wanted.contains(s.view.key.device_id) && !wanted.contains(s.view.device.parent_id);
-  });
-  return {};
-}
-
 /// What policies did in the period: the record of acts is next to the store.
 void add_acts(const std::string& store, const TimeRange& range, PeriodReport& report) {
   auto entries = act::read_audit(act::audit_path(store));
@@ -176,7 +149,9 @@ int report(const ReportOptions& options, const LayeredConfig& layers, Console& c
   const ScaleScope scale_scope(gathered->scale);
   gathered->rules = *rules;
   if (files.size() == 1 && !gathered->is_log) add_acts(files.front(), *range, *gathered);
-  if (const Status chosen = choose(*gathered, options.gpus); !chosen) return failed(chosen.error().message);
+  const auto view_of = [](const PeriodSeries& s) -> const SeriesView& { return s.view; };
+  if (const Status kept = keep_gpus(gathered->series, options.gpus, view_of); !kept)
+    return failed(kept.error().message);
   reckon(*gathered);
   progress.reset();
   const std::string text = render(*gathered, form.name, options.output.empty() && console.style().colour);
@@ -197,7 +172,7 @@ Runner declare(Arguments& arguments) {
   add_period(
       arguments, options->period,
       "Start at this time, for example 2026-01-02T03:04, yesterday, or 8h (before now; default for a store: 24h)");
-  arguments.list("--gpu", "GPUS", "Only these GPUs: indices or ids", text(options->gpus));
+  add_gpus(arguments, options->gpus);
   const std::vector<std::string> formats = names_of(forms());
   arguments.format(formats, "Write as: " + joined(formats) + " (default: as --output ends, or text)",
                    text(options->format));

@@ -149,7 +149,7 @@ class Logs(ReportTest):
 
     def test_gpus_are_chosen(self):
         self.report(*TREND, "--gpu", "0", "leak.csv", exit_code=1)
-        self.assertIn("--gpu 7: no such GPU in this period; the GPUs are GPU 0", self.fails("--gpu", "7", "leak.csv"))
+        self.assertIn("--gpu 7: no such GPU in what was read; the GPUs are GPU 0", self.fails("--gpu", "7", "leak.csv"))
 
     def test_the_page_is_one_file_without_scripts(self):
         command = "<script>alert(1)</script><img src=http://evil.example/x>"
