@@ -266,7 +266,7 @@ class LogsThatCount(LogTests):
         body = re.sub(r"<style>.*?</style>|<[^>]*>", " ", page, flags=re.S)
         self.check_words(word, body)
         self.assertIn(f"The axis counts {word}s", body)
-        self.assertRegex(page, rf'class="tick"[^>]*>[\d,]+ {word}s<')
+        self.assertRegex(page, rf'class="tick[^>]*>[\d,]+ {word}s<')
         self.assertTrue(data["csv"].startswith(f"offset_{word}s,metric,"), data["csv"][:60])
         report = json.loads(self.output(word, "report", "--format", "json", "--checkpoint-every", "30min"))
         self.assertEqual(report["counts"], word)
