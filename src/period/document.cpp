@@ -9,6 +9,7 @@
 #include "core/incident.hpp"
 #include "core/option.hpp"
 #include "core/order.hpp"
+#include "core/scale.hpp"
 #include "period/sections.hpp"
 #include "report/conclusion_words.hpp"
 #include "report/headline.hpp"
@@ -48,6 +49,17 @@ Tone tone_of(const DescribedSeries& s) {
 std::string eta_of(const PeriodSeries& s) {
   const auto& oom_in_s = s.view.verdict.finding.oom_in_s;
   return s.has_verdict && oom_in_s ? format_eta(*oom_in_s) : "";
+}
+
+/// When memory is predicted to end, as times: a report is read later than the moment from which "in 0h 47m" counts.
+std::string predicted_end_of(const PeriodReport& report, const PeriodSeries& s) {
+  const Finding& f = s.view.verdict.finding;
+  if (!s.has_verdict || s.gone || !f.leak || !f.oom_in_s || !s.view.last || scale().counts_steps()) return {};
+  const auto at = [&](double in_s) {
+    return format_moment(*s.view.last + from_seconds(in_s), report.clock_is_relative);
+  };
+  return fmt::format("out of memory at {}, between {} and {}", at(f.oom_in_s->mid), at(f.oom_in_s->low),
+                     at(f.oom_in_s->high));
 }
 
 std::string user_of(const SeriesView& s) {
@@ -193,6 +205,7 @@ void device_section(const PeriodReport& report, const std::vector<DescribedSerie
   const auto add = [&out](const std::vector<Fact>& facts) {
     for (const Fact& fact : facts) out.rows.emplace_back(fact.label, fact.text);
   };
+  if (std::string end = predicted_end_of(report, s); !end.empty()) out.rows.emplace_back("forecast", std::move(end));
   if (s.has_verdict) add(one.words.facts);
   if (report.last)
     for (const HealthProblem& p : judge_health(s.view, *report.last).problems)

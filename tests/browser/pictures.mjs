@@ -32,8 +32,8 @@ const require = createRequire(join(root, "page/package.json"));
 
 const kDesktop = { width: 1280, height: 900 };
 const kPhone = { width: 390, height: 844 };
-const kScreens = ["overview_young_80x24", "overview_young_120x40", "overview_one_60x16", "overview_one_80x24", "overview_one_120x40",
-  "overview_one_200x50", "overview_eight_120x40", "overview_eight_200x50", "overview_ended_120x40", "predict_one_120x40", "detail_gpu_120x40",
+const kScreens = ["overview_young_80x24", "overview_young_120x40", "overview_young_200x50", "overview_one_60x16", "overview_one_80x24", "overview_one_120x40",
+  "overview_one_200x50", "overview_eight_120x40", "overview_eight_200x50", "overview_ended_80x24", "overview_ended_120x40", "overview_ended_200x50", "predict_one_120x40", "detail_gpu_120x40",
   "alerts_120x40"];
 /** Of the page: what it is given, where it is opened, and how. */
 const kPages = {
