@@ -66,6 +66,18 @@ const kFiles = {
 
 const drawn = (page) => page.evaluate(() => document.fonts.ready).then(() => page.waitForTimeout(400));
 
+/** A picture of the whole page once two in a row are equal: on a busy machine its layout changes for longer. */
+async function pictureOf(page) {
+  let last = await page.screenshot({ fullPage: true });
+  for (let tries = 0; tries < 20; ++tries) {
+    await page.waitForTimeout(200);
+    const now = await page.screenshot({ fullPage: true });
+    if (now.equals(last)) break;
+    last = now;
+  }
+  return last;
+}
+
 /** What is asked, whatever the time: "/api/v1/history?points=400&series=...". */
 function question(path) {
   const url = new URL(path, "http://here");
@@ -107,7 +119,7 @@ async function pictureOfPage(browser, { given, at, gpu, size, theme, use }) {
     for (let quiet = 0; quiet < 5; quiet = asked > answered ? 0 : quiet + 1) await page.waitForTimeout(100);
     if (use) await use(page);
     await drawn(page);
-    return await page.screenshot({ fullPage: true });
+    return await pictureOf(page);
   } finally {
     await context.close();
     await agent.stop();
@@ -126,7 +138,7 @@ async function pictureOfFile(browser, folder, { command, file, size, use }) {
       await use(page);
       await drawn(page);
     }
-    return await page.screenshot({ fullPage: true });
+    return await pictureOf(page);
   } finally {
     await context.close();
   }
