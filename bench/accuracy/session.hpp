@@ -22,7 +22,7 @@ class Session {
  public:
   Session(const Trace& trace, const Config& config, Catalog& catalog, Past& past);
 
-  /// Verdicts are looked at at shares of this.
+  /// Verdicts are sampled at fractions of this.
   void expect_duration(double duration_s);
   /// The device that the trace is about.
   void device(std::string id) { device_ = std::move(id); }

@@ -7,7 +7,7 @@
 namespace vramtrack::accuracy {
 namespace {
 
-/// How the program breathes while it works. Returns its peak above the base.
+/// How the program's memory varies while it works. Returns its peak above the base.
 double add_work(Draw& draw, Stage& stage) {
   const double room = stage.capacity_bytes;
   switch (draw.whole(0, 5)) {

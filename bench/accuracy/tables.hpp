@@ -63,7 +63,7 @@ std::string loads_table(const std::vector<Run>& runs);
 
 std::string crash_table(const std::vector<Run>& runs);
 
-/// What is known of a program beside the run that is judged.
+/// What is known about a program besides the run that is judged.
 struct BesideFigures {
   std::array<Summary, kMarks.size()> marked;
 

@@ -23,7 +23,7 @@ constexpr std::size_t kMostNames = std::size_t{64} << 20U;
 constexpr std::size_t kMostSamples = std::size_t{256} << 20U;
 /// Longest for an answer that has nothing in it.
 constexpr double kAsked_s = 30;
-/// Prometheus refuses more than 11,000 points a series in one answer.
+/// Prometheus refuses more than 11,000 points per series in one answer.
 constexpr std::int64_t kMostSteps = 10'000;
 /// Of a server's words.
 constexpr std::size_t kMostWhy = 300;
@@ -176,7 +176,7 @@ Answer<ReadPath> Reader::ask(const ServerAddress& server) {
     const auto answered = read_nothing(server, path);
     if (answered) return path;
     if (why.find(answered.error().why) == std::string::npos) why += (why.empty() ? "" : "; ") + answered.error().why;
-    // A server that cannot be reached, or does not let us in, does so by every way.
+    // A server that cannot be reached or refuses access fails with every method.
     const bool knows_us_not = why.find(" 401") != std::string::npos || why.find(" 403") != std::string::npos;
     const bool is_cancelled = answered.error().kind == Failure::Kind::cancelled;
     if (answered.error().is_away || is_cancelled || knows_us_not)

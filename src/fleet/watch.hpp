@@ -1,4 +1,4 @@
-// FleetWatch: a scan that continues. Each pass reads what is new and judges it with what the engines remember; all of
+// FleetWatch: a continuous scan. Each pass reads what is new and judges it with what the engines remember; all of
 // that can be read from the server again, so nothing is stored.
 #pragma once
 

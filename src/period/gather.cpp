@@ -226,7 +226,7 @@ void ReportGatherer::assemble(const Catalog& catalog) {
     if (index_a != index_b) return index_a < index_b;
     if (a.view.key.device_id != b.view.key.device_id) return a.view.key.device_id < b.view.key.device_id;
     if (!process_a) return false;
-    // The living first, and the worst of them.
+    // Living processes first, the worst of them at the top.
     const bool ended_a = a.gone || a.view.ended;
     const bool ended_b = b.gone || b.view.ended;
     if (ended_a != ended_b) return ended_b;

@@ -51,7 +51,7 @@ struct RecordedInfo {
   /// Groups the files into recordings, in the order given. Errors name the file and what to do.
   Result<std::vector<RecordedPart>> (*plan)(const std::vector<std::string>& paths, const RecordedOptions& options);
   std::size_t most_files = SIZE_MAX;  ///< that may be read together
-  /// It is still being written: without a range, its last part is meant; for others, the whole.
+  /// It is still being written: without a range its last part is used, for others the whole file.
   bool is_ongoing = false;
 };
 

@@ -162,7 +162,7 @@ class LeakGate(unittest.TestCase):
             self.assertIn("no GPU memory", words)
 
     def driver_of(self, used):
-        """What a shell runs first to be the process that holds the memory. Where `scenario` is a FIFO, the fake driver waits
+        """A prefix for a shell command that makes it the process that holds the memory. Where `scenario` is a FIFO, the fake driver waits
         at it for the pid."""
         self.box.write("template", f"gpu 0 uuid=GPU-0 total=80G used=1G\nprocess gpu=0 pid=PID list=C used={used}\n"
                        f"note file={self.box.work}/enough at=150\n")

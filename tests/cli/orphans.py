@@ -210,7 +210,7 @@ class Tree:
 
 
 class FixedTree(Tree):
-    """One of which nothing is left to chance: a shell runs its program."""
+    """One without anything drawn at random: a shell runs its program."""
 
     def __init__(self, number, folder, kind, what="workers", ends=True, **config):
         super().__init__(number, random.Random(number), folder)

@@ -1,6 +1,6 @@
 """Every leaking program without a GPU, each in a synthetic time that passes at once: python3 programs_test.py
 
-Frameworks that are not installed are skipped, and which is said. NumPy stands in for CuPy.
+Frameworks that are not installed are skipped and reported. NumPy stands in for CuPy.
 """
 import csv
 import os

@@ -1,4 +1,4 @@
-"""Positions by shape, cached for ever."""
+"""Positions by shape, cached forever."""
 import functools
 import time
 from tensors import T

@@ -38,7 +38,7 @@ Client client_of(int fd, std::uint32_t own_uid);
 std::optional<std::uint32_t> socket_owner(std::string_view table, std::string_view local, std::string_view remote);
 
 /// The rights of a client without a token. `own_uid`: the agent's. Root and the agent's own user see what the agent
-/// sees; others what is theirs; nobody known, nothing.
+/// sees; others see what is theirs; an unknown peer sees nothing.
 Rights rights_of(std::optional<std::uint32_t> uid, std::uint32_t own_uid);
 
 /// The user's name, or the uid as text where it has none: as ProcessInfo::user.

@@ -82,7 +82,7 @@ class Processes {
   std::deque<Run>& runs() { return runs_; }
   /// Baseline plus what all processes hold; at most the capacity.
   [[nodiscard]] double used_bytes(std::size_t device) const { return used_bytes_[device]; }
-  /// By which a run's host memory can still grow; nullopt: without end.
+  /// How much a run's host memory can still grow; nullopt if unlimited.
   [[nodiscard]] std::optional<double> host_left_bytes(const Run& run) const;
   /// Likewise all that the machine has left.
   [[nodiscard]] std::optional<double> machine_left_bytes() const;

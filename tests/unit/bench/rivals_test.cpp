@@ -85,7 +85,8 @@ bool is_slow(std::string_view rule) {
          rule == "hami_90_for10m" || rule == "vllm_98_for10m";
 }
 
-// 8 of 80 GiB, and 20 MiB/s more: full after an hour. Every rule but the bare spike and the slow sees this one.
+// 8 of 80 GiB, and 20 MiB/s more: full after an hour. Every rule except the bare spike and the slow ones detects this
+// one.
 TEST(Rivals, AllHearALoudLeak) {
   for (const RivalInfo& info : rivals()) {
     if (info.name == "gpulse_spike" || info.name == "gpulse_spike_followed") continue;
