@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string_view>
 
 #include "act/http_post.hpp"
 #include "actuate/template.hpp"
 #include "core/meaning.hpp"
+#include "core/number_text.hpp"
 #include "core/printable.hpp"
 
 namespace vramtrack::actuate {
@@ -19,10 +19,8 @@ namespace {
 constexpr std::string_view kSetting = "actuate.agent-hosts";
 
 std::optional<std::uint64_t> number_of(std::string_view text, std::uint64_t most) {
-  std::uint64_t value = 0;
-  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || ec != std::errc{} || end != text.data() + text.size() || value > most) return std::nullopt;
-  return value;
+  const auto value = parse_number<std::uint64_t>(text);
+  return value && *value <= most ? value : std::nullopt;
 }
 
 /// The bytes of an IPv4 or IPv6 address; empty: it is none.

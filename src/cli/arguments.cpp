@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
+#include "core/number_text.hpp"
 #include "core/time.hpp"
 
 namespace vramtrack::cli {
@@ -139,25 +139,21 @@ SetWord duration(std::function<void(double seconds)> into) {
 
 SetWord whole_number(std::function<void(std::uint64_t)> into, std::uint64_t min, std::uint64_t max) {
   return [into = std::move(into), min, max](const std::string& word) -> Status {
-    std::uint64_t value = 0;
-    const char* const end = word.data() + word.size();
-    const auto [stopped, error] = std::from_chars(word.data(), end, value);
-    if (error != std::errc() || stopped != end || value < min || value > max)
+    const auto value = parse_number<std::uint64_t>(word);
+    if (!value || *value < min || *value > max)
       return fail(max >= UINT32_MAX ? fmt::format("'{}' is not a whole number of at least {}", word, min)
                                     : fmt::format("'{}' is not a whole number from {} to {}", word, min, max));
-    into(value);
+    into(*value);
     return {};
   };
 }
 
 SetWord number(double& into, double min, double max) {
   return [&into, min, max](const std::string& word) -> Status {
-    double value = 0;
-    const char* const end = word.data() + word.size();
-    const auto [stopped, error] = std::from_chars(word.data(), end, value);
-    if (error != std::errc() || stopped != end || !(value >= min && value <= max))
+    const auto value = parse_number<double>(word);
+    if (!value || !(*value >= min && *value <= max))
       return fail(fmt::format("'{}' is not a number from {} to {}", word, min, max));
-    into = value;
+    into = *value;
     return {};
   };
 }

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -16,6 +15,7 @@
 #include "cli/cmd_trace.hpp"
 #include "cli/telemetry_source.hpp"
 #include "core/format.hpp"
+#include "core/number_text.hpp"
 #include "core/printable.hpp"
 #include "host/interrupt.hpp"
 #include "host/process.hpp"
@@ -45,10 +45,8 @@ constexpr std::chrono::seconds kShowEvery{2};
 Result<std::vector<std::uint32_t>> pids_of(const LiveOptions& options) {
   std::vector<std::uint32_t> pids;
   for (const std::string& word : options.pids) {
-    std::uint32_t pid = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), pid);
-    if (error != std::errc{} || end != word.data() + word.size() || pid == 0)
-      return fail(fmt::format("--pid: expected the number of a process, not '{}'", printable(word)));
+    const std::uint32_t pid = parse_number<std::uint32_t>(word).value_or(0);
+    if (pid == 0) return fail(fmt::format("--pid: expected the number of a process, not '{}'", printable(word)));
     if (!read_process("/proc", pid))
       return fail(fmt::format(
           "--pid {}: there is no such process here; 'vramtrack holders' lists those that hold GPU memory", pid));

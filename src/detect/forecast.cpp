@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/kendall.hpp"
 #include "core/median.hpp"
 #include "detect/kink.hpp"
 #include "detect/regression.hpp"
@@ -64,9 +65,8 @@ Interval theil_sen(const std::vector<double>& t, const std::vector<double>& y, d
     for (std::size_t j = i + 1; j < t.size(); ++j)
       if (t[j] > t[i]) slopes[pairs++] = (y[j] - y[i]) / (t[j] - t[i]);
   if (pairs == 0) return {};
-  const auto n = static_cast<double>(t.size());
-  // Kendall's variance of S is n (n - 1) (2n + 5) / 18.
-  const double variance = n * (n - 1) * (2 * n + 5) / 18 * (1 + autocorrelation) / (1 - autocorrelation);
+  const double variance =
+      kendall_variance(static_cast<double>(t.size())) * (1 + autocorrelation) / (1 - autocorrelation);
   const double reach = kZ90 * std::sqrt(variance) / 2;
   const auto count = static_cast<double>(pairs);
   const auto index = [&](double rank) { return static_cast<std::size_t>(std::clamp(rank, 0.0, count - 1)); };

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/kendall.hpp"
 #include "core/units.hpp"
 
 namespace vramtrack {
@@ -133,17 +134,10 @@ double noise_weight(double nats, double starts) {
 double order_by_chance(const Window& w) {
   const std::size_t points = w.last - w.first + 1;
   const auto n = static_cast<double>(points);
-  double s = 0;
-  for (std::size_t i = w.first; i < w.last; ++i)
-    for (std::size_t j = i + 1; j <= w.last; ++j) {
-      const double a = w.floor_at(i);
-      const double b = w.floor_at(j);
-      s += a < b ? 1 : a > b ? -1 : 0;
-    }
+  const auto s = static_cast<double>(kendall_score(points, [&](std::size_t i) { return w.floor_at(w.first + i); }));
   if (s <= 0) return kNoOrder;
   if (points < kNormalPoints) return s >= n * (n - 1) / 2 ? 1 / std::tgamma(n + 1) : kNoOrder;
-  // The variance of S is n (n - 1) (2n + 5) / 18; 1 is the correction for continuity.
-  return 1 - normal_cdf((s - 1) / std::sqrt(n * (n - 1) * (2 * n + 5) / 18));
+  return 1 - normal_cdf((s - 1) / std::sqrt(kendall_variance(n)));  // 1: the correction for continuity
 }
 
 double keeps_time(const Window& w, double least_step_bytes) {

@@ -1,19 +1,17 @@
 #include "fleet/identity.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "core/ascii.hpp"
+#include "core/number_text.hpp"
 #include "core/pod_name.hpp"
 
 namespace vramtrack::fleet {
 namespace {
 
 std::optional<int> index_of_text(std::string_view text) {
-  int index = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
-  if (error != std::errc{} || end != text.data() + text.size() || index < 0) return std::nullopt;
-  return index;
+  const auto index = parse_number<int>(text);
+  return index && *index >= 0 ? index : std::nullopt;
 }
 
 /// 8-4-4-4-12 hexadecimal digits, and not zeros alone.

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <limits>
 
+#include "core/number_text.hpp"
 #include "fleet/json_cursor.hpp"
 
 namespace vramtrack::fleet {
@@ -36,10 +36,7 @@ bool to_ms(double seconds, std::int64_t& out) {
 }
 
 double number_of(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_number = error == std::errc{} && end == text.data() + text.size();
-  return is_number ? value : std::numeric_limits<double>::quiet_NaN();
+  return parse_number<double>(text).value_or(std::numeric_limits<double>::quiet_NaN());
 }
 
 /// What a server that failed says of it.

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
+#include "core/number_text.hpp"
 #include "fleet/identity.hpp"
 
 namespace vramtrack::fleet {
@@ -130,12 +130,11 @@ Answer<void> learn_hosts(const Reader& reader, const Mapping& mapping, const Pla
 Result<Shard> parse_shard(std::string_view text) {
   Shard shard;
   const std::size_t slash = text.find('/');
-  const auto number = [&](std::string_view digits, std::uint32_t& out) {
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), out);
-    return error == std::errc{} && end == digits.data() + digits.size();
-  };
-  if (slash == std::string_view::npos || !number(text.substr(0, slash), shard.index) ||
-      !number(text.substr(slash + 1), shard.count) || shard.index == 0 || shard.index > shard.count)
+  if (slash != std::string_view::npos) {
+    shard.index = parse_number<std::uint32_t>(text.substr(0, slash)).value_or(0);
+    shard.count = parse_number<std::uint32_t>(text.substr(slash + 1)).value_or(0);
+  }
+  if (slash == std::string_view::npos || shard.index == 0 || shard.index > shard.count)
     return fail(fmt::format("\"{}\" is not a shard; expected for example 2/8, the second of eight", text));
   --shard.index;
   return shard;

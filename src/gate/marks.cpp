@@ -1,7 +1,8 @@
 #include "gate/marks.hpp"
 
 #include <algorithm>
-#include <charconv>
+
+#include "core/number_text.hpp"
 
 namespace vramtrack::gate {
 namespace {
@@ -30,11 +31,9 @@ std::optional<Mark> parse_mark(std::string_view line) {
   if (!is_word(name)) return std::nullopt;
   mark.name = name;
   if (line.empty()) return mark;
-  const std::string_view bytes = take_word(line);
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(bytes.data(), bytes.data() + bytes.size(), value);
-  if (error != std::errc() || end != bytes.data() + bytes.size()) return std::nullopt;
-  mark.used_bytes = static_cast<double>(value);
+  const auto bytes = parse_number<std::uint64_t>(take_word(line));
+  if (!bytes) return std::nullopt;
+  mark.used_bytes = static_cast<double>(*bytes);
   if (line.empty()) return mark;
   if (!is_word(line)) return std::nullopt;
   mark.key = line;

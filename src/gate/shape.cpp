@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/kendall.hpp"
 #include "core/median.hpp"
 #include "core/moments.hpp"
 #include "gate/signed_rank.hpp"
@@ -183,11 +184,8 @@ bool slows_down(std::span<const double> y, std::span<const double> growth, doubl
   if (fewer > kSlowingZ) return true;
 
   const auto later = growth.last(growth.size() - growth.size() / 3);
-  double s = 0;
-  for (std::size_t i = 0; i < later.size(); ++i)
-    for (std::size_t j = i + 1; j < later.size(); ++j) s += later[j] > later[i] ? 1 : later[j] < later[i] ? -1 : 0;
-  const auto n = static_cast<double>(later.size());
-  return s < -kSlowingZ * std::sqrt(n * (n - 1) * (2 * n + 5) / 18);
+  const std::int64_t s = kendall_score(later.size(), [&](std::size_t i) { return later[i]; });
+  return static_cast<double>(s) < -kSlowingZ * std::sqrt(kendall_variance(static_cast<double>(later.size())));
 }
 
 bool may_slow_down(std::span<const double> growth, double share, double z) {

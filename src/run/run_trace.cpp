@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
 
 #include "core/errno_words.hpp"
+#include "core/number_text.hpp"
 #include "core/option.hpp"
 #include "host/process.hpp"
 #include "live/clock.hpp"
@@ -56,10 +56,8 @@ std::optional<std::uint32_t> pid_here(std::uint32_t pid, std::uint64_t start_tic
   if (is_it(pid)) return pid;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
-    const std::string name = entry.path().filename().string();
-    std::uint32_t candidate = 0;
-    const auto read = std::from_chars(name.data(), name.data() + name.size(), candidate);
-    if (read.ec == std::errc{} && read.ptr == name.data() + name.size() && is_it(candidate)) return candidate;
+    const auto candidate = parse_number<std::uint32_t>(entry.path().filename().string());
+    if (candidate && is_it(*candidate)) return candidate;
   }
   return std::nullopt;
 }

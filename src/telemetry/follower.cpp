@@ -4,13 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <ctime>
 #include <filesystem>
 #include <utility>
 
 #include "core/ascii.hpp"
+#include "core/number_text.hpp"
 #include "host/process.hpp"
 #include "probe/wire.hpp"
 #include "telemetry/shapes.hpp"
@@ -172,12 +172,10 @@ Status Follower::find_targets() {
   std::error_code error;
   std::set<std::uint32_t> living;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
-    const std::string name = entry.path().filename().string();
-    std::uint32_t pid = 0;
-    const auto [end, wrong] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (wrong != std::errc{} || end != name.data() + name.size()) continue;
-    if (loaders_.count(pid) == 0) look_if_selected(pid);
-    if (loaders_.count(pid) > 0) living.insert(pid);
+    const auto pid = parse_number<std::uint32_t>(entry.path().filename().string());
+    if (!pid) continue;
+    if (loaders_.count(*pid) == 0) look_if_selected(*pid);
+    if (loaders_.count(*pid) > 0) living.insert(*pid);
   }
   loaders_ = std::move(living);  // pids are used again
   return failed_;

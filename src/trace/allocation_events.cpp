@@ -10,6 +10,7 @@
 
 #include "core/ascii.hpp"
 #include "core/format.hpp"
+#include "core/number_text.hpp"
 #include "trace/format.hpp"
 
 namespace vramtrack::trace {
@@ -40,17 +41,9 @@ std::string_view take_word(std::string_view& rest) {
   return word;
 }
 
-template <class Number>
-std::optional<Number> whole(std::string_view word, int base = 10) {
-  Number number = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number, base);
-  if (error != std::errc{} || end != word.data() + word.size() || word.empty()) return std::nullopt;
-  return number;
-}
-
 std::optional<std::uint64_t> address_of(std::string_view word) {
-  return word.starts_with("0x") || word.starts_with("0X") ? whole<std::uint64_t>(word.substr(2), 16)
-                                                          : whole<std::uint64_t>(word);
+  return word.starts_with("0x") || word.starts_with("0X") ? parse_number<std::uint64_t>(word.substr(2), 16)
+                                                          : parse_number<std::uint64_t>(word);
 }
 
 std::optional<std::int64_t> time_us_of(std::string_view word) {
@@ -86,7 +79,7 @@ Result<Line> parse(std::string_view rest) {
   line.event.address = *place;
   std::string_view after = rest;
   std::string_view word = take_word(after);
-  if (const auto bytes = whole<std::uint64_t>(word)) {
+  if (const auto bytes = parse_number<std::uint64_t>(word)) {
     if (is_alloc) line.event.size_bytes = *bytes;
     rest = after;
   } else if (is_alloc) {
@@ -94,11 +87,11 @@ Result<Line> parse(std::string_view rest) {
   }
   for (after = rest; !(word = take_word(after)).empty(); rest = after) {
     if (word.starts_with("device=")) {
-      const auto device = whole<std::uint32_t>(word.substr(7));
+      const auto device = parse_number<std::uint32_t>(word.substr(7));
       if (!device) return fail(fmt::format("expected a device's number, not {}", excerpt(word)));
       line.device = *device;
     } else if (word.starts_with("stream=")) {
-      const auto stream = whole<std::int64_t>(word.substr(7));
+      const auto stream = parse_number<std::int64_t>(word.substr(7));
       if (!stream) return fail(fmt::format("expected a stream's number, not {}", excerpt(word)));
       line.stream = *stream;
     } else {
@@ -109,7 +102,7 @@ Result<Line> parse(std::string_view rest) {
   return line;
 }
 
-bool says_nothing(std::string_view line) {
+bool is_comment(std::string_view line) {
   const std::string_view text = trimmed(line);
   return text.empty() || text.front() == '#';
 }
@@ -122,7 +115,7 @@ Frame frame_of(std::string_view text, Symbols& symbols) {
     file = text.substr(at + 1);
     text = text.substr(0, at);
     if (const std::size_t colon = file.rfind(':'); colon != std::string_view::npos)
-      if (const auto line = whole<std::uint32_t>(file.substr(colon + 1))) {
+      if (const auto line = parse_number<std::uint32_t>(file.substr(colon + 1))) {
         number = *line;
         file = file.substr(0, colon);
       }
@@ -187,7 +180,7 @@ int looks_like_events(std::string_view head, std::string_view) {
   while (!head.empty()) {
     const std::size_t end = std::min(head.find('\n'), head.size());
     const std::string_view line = head.substr(0, end);
-    if (!says_nothing(line)) return parse(line) ? kSure : 0;
+    if (!is_comment(line)) return parse(line) ? kSure : 0;
     head.remove_prefix(std::min(end + 1, head.size()));
   }
   return 0;
@@ -199,7 +192,7 @@ Status stream(ByteInput input, Symbols& symbols, const EventVisit& visit) {
     const auto more = lines.next(text);
     if (!more) return fail(more.error());
     if (!*more) return {};
-    if (says_nothing(text)) continue;
+    if (is_comment(text)) continue;
     auto line = parse(text);
     if (!line) return fail(lines.where() + line.error().message);
     if (line->event.action == Action::alloc) line->event.stack = stack_of(line->frames, symbols);

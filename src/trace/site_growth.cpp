@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/kendall.hpp"
+
 namespace vramtrack::trace {
 namespace {
 
@@ -11,15 +13,6 @@ constexpr std::size_t kMostFloors = 64;
 /// A rise that is slower than this fraction of its earlier rate is coming to an end.
 constexpr double kSlow = 0.5;
 constexpr double kSlowErrorRate = 0.1;
-
-/// Concordant minus discordant pairs; ties count for neither.
-std::int64_t score_of(std::span<const Floor> floors) {
-  std::int64_t score = 0;
-  for (std::size_t i = 0; i < floors.size(); ++i)
-    for (std::size_t j = i + 1; j < floors.size(); ++j)
-      score += (floors[j].bytes > floors[i].bytes ? 1 : 0) - (floors[j].bytes < floors[i].bytes ? 1 : 0);
-  return score;
-}
 
 /// P(X <= few) of few + many throws of a fair coin.
 double binomial_tail(std::int64_t few, std::int64_t many) {
@@ -76,7 +69,7 @@ SiteJudgement shape_of(std::span<const Floor> floors) {
     out.shape = out.growth_bytes > 0 ? SiteShape::unsure : SiteShape::flat;
     return out;
   }
-  out.p_value = mann_kendall_p(n, score_of(floors));
+  out.p_value = kendall_p(n, kendall_score(n, [&](std::size_t i) { return floors[i].bytes; }));
   const std::size_t half = n / 2;
   out.least_growth_bytes =
       std::min(floors[n - 2].bytes, floors[n - 1].bytes) -
@@ -133,23 +126,6 @@ std::string_view shape_name(SiteShape shape) {
       return "leak";
   }
   return "";
-}
-
-double mann_kendall_p(std::size_t n, std::int64_t score) {
-  // Chances of each number of discordant pairs, one more value at a time (Kendall 1975, chapter 5).
-  std::vector<double> chances = {1.0};
-  for (std::size_t i = 2; i <= n; ++i) {
-    std::vector<double> next(chances.size() + i - 1, 0.0);
-    for (std::size_t d = 0; d < chances.size(); ++d)
-      for (std::size_t more = 0; more < i; ++more) next[d + more] += chances[d] / static_cast<double>(i);
-    chances = std::move(next);
-  }
-  const auto pairs = static_cast<std::int64_t>(n * (n - std::min<std::size_t>(n, 1)) / 2);
-  double p = 0;
-  // A score of pairs - 2 * discordant or more.
-  for (std::int64_t d = 0; d < static_cast<std::int64_t>(chances.size()) && pairs - 2 * d >= score; ++d)
-    p += chances[static_cast<std::size_t>(d)];
-  return std::min(p, 1.0);
 }
 
 bool rises_late(std::span<const Floor> floors) {

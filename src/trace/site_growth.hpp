@@ -71,8 +71,4 @@ inline constexpr std::size_t kLeastLateRises = 3;
 /// `floors` (at least one) as at most `parts` of nearly equal length: the least of each.
 std::vector<Floor> joined_floors(std::span<const Floor> floors, std::size_t parts);
 
-/// The chance that n values in random order have a Kendall score (concordant minus discordant pairs) of `score` or
-/// more. Exact; ties make it conservative. REQUIRES: n <= 64.
-double mann_kendall_p(std::size_t n, std::int64_t score);
-
 }  // namespace vramtrack::trace

@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
+
+#include "core/number_text.hpp"
 
 namespace vramtrack::trace {
 namespace {
@@ -16,19 +17,17 @@ Result<MomentName> parse_moment(const std::string& text) {
   MomentName out;
   if (text.empty()) return fail("expected the name of a mark or a time");
   if (text.ends_with('s') && (text[0] >= '0' && text[0] <= '9')) {
-    double seconds = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size() - 1, seconds);
-    if (error == std::errc{} && end == text.data() + text.size() - 1 && seconds >= 0 && seconds < 1e9) {
-      out.time_us = static_cast<std::uint64_t>(std::llround(seconds * 1e6));
+    const auto seconds = parse_number<double>(std::string_view(text).substr(0, text.size() - 1));
+    if (seconds && *seconds >= 0 && *seconds < 1e9) {
+      out.time_us = static_cast<std::uint64_t>(std::llround(*seconds * 1e6));
       return out;
     }
   }
   const std::size_t at = text.rfind('#');
   out.mark = text.substr(0, at);
   if (at == std::string::npos) return out;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data() + at + 1, end, out.number);
-  if (error != std::errc{} || stop != end || out.number == 0 || out.mark.empty())
+  out.number = parse_number<std::uint64_t>(std::string_view(text).substr(at + 1)).value_or(0);
+  if (out.number == 0 || out.mark.empty())
     return fail(fmt::format("expected NAME, NAME#NUMBER or SECONDSs, not '{}'", text));
   return out;
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <set>
 
@@ -13,6 +12,7 @@
 #include "agent/server/browser.hpp"
 #include "agent/server/guard.hpp"
 #include "agent/server/history.hpp"
+#include "core/number_text.hpp"
 #include "core/option.hpp"
 #include "core/order.hpp"
 #include "report/view_json.hpp"
@@ -42,14 +42,6 @@ Response no_store() {
 MaySeeCommand may_see(const Rights& rights) {
   if (rights.all_commands) return {};
   return [user = rights.user](const ProcessInfo& p) { return !user.empty() && p.user == user; };
-}
-
-template <class T>
-std::optional<T> whole(const std::string& text) {
-  T value{};
-  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (ec != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 const std::string* parameter(const Request& request, const char* name) {
@@ -252,7 +244,7 @@ Response Api::alerts(const Request& request, const ApiConfig& config) {
   const auto snapshot = published_.latest();
   std::size_t limit = 200;
   if (const std::string* text = parameter(request, "limit")) {
-    const auto value = whole<std::size_t>(*text);
+    const auto value = parse_number<std::size_t>(*text);
     if (!value || *value < 1 || *value > 1000) return error(400, "bad_limit", "limit must be from 1 to 1000");
     limit = *value;
   }
@@ -412,7 +404,7 @@ std::optional<Response> Api::read_range(const Request& request, HistoryRange& ra
   range.from = range.to - std::chrono::hours{1};
   if (const std::string* from = parameter(request, "from")) {
     const auto time = parse_exact_time(*from);
-    const auto offset_s = whole<std::int64_t>(*from);
+    const auto offset_s = parse_number<std::int64_t>(*from);
     if (!time && (!offset_s || *offset_s >= 0 || *offset_s < -1'000'000'000))
       return error(400, "bad_from",
                    "from must be a time such as 2026-01-02T03:04:05Z, or seconds before to such as -3600");
@@ -420,7 +412,7 @@ std::optional<Response> Api::read_range(const Request& request, HistoryRange& ra
   }
   if (range.from >= range.to) return error(400, "bad_range", "from must be before to");
   if (const std::string* points = parameter(request, "points")) {
-    const auto value = whole<std::size_t>(*points);
+    const auto value = parse_number<std::size_t>(*points);
     if (!value || *value < 2 || *value > 5000) return error(400, "bad_points", "points must be from 2 to 5000");
     range.points = *value;
   }

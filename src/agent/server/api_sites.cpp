@@ -1,8 +1,8 @@
 // Which processes run under `vramtrack run`, and which of their lines keep memory.
-#include <charconv>
 #include <set>
 
 #include "agent/server/api_parts.hpp"
+#include "core/number_text.hpp"
 #include "report/sites.hpp"
 #include "run/client/ask.hpp"
 
@@ -15,10 +15,8 @@ bool may_see(const Rights& rights, std::uint32_t uid) {
 }
 
 std::optional<std::uint32_t> pid_of(const std::string& text) {
-  std::uint32_t pid = 0;
-  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), pid);
-  if (ec != std::errc{} || end != text.data() + text.size() || pid == 0 || pid > INT32_MAX) return std::nullopt;
-  return pid;
+  const auto pid = parse_number<std::uint32_t>(text);
+  return pid && *pid > 0 && *pid <= INT32_MAX ? pid : std::nullopt;
 }
 
 /// Its series that holds most, if the view knows its lines.

@@ -11,13 +11,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 
 #include "core/descriptor.hpp"
 #include "core/errno_words.hpp"
 #include "core/file_way.hpp"
+#include "core/number_text.hpp"
 
 namespace vramtrack::agent {
 namespace {
@@ -45,10 +45,9 @@ Result<std::pair<std::string, std::uint16_t>> parse_listen(std::string_view text
   } else if (host.find(':') != std::string_view::npos) {
     return wrong();
   }
-  std::uint16_t number = 0;
-  const auto [end, ec] = std::from_chars(port.data(), port.data() + port.size(), number);
-  if (port.empty() || ec != std::errc{} || end != port.data() + port.size() || host.empty()) return wrong();
-  return std::pair{std::string(host), number};
+  const auto number = parse_number<std::uint16_t>(port);
+  if (!number || host.empty()) return wrong();
+  return std::pair{std::string(host), *number};
 }
 
 bool is_loopback_host(std::string_view host) {

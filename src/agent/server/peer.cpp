@@ -13,12 +13,12 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <sstream>
 
 #include "agent/server/own_processes.hpp"
+#include "core/number_text.hpp"
 
 namespace vramtrack::agent {
 namespace {
@@ -89,10 +89,7 @@ std::optional<std::uint32_t> socket_owner(std::string_view table, std::string_vi
     }
     // 01: established. A socket that has been closed shows with uid 0, which is root's: never take that for an answer.
     if (count < fields.size() || fields[1] != local || fields[2] != remote || fields[3] != "01") continue;
-    std::uint32_t uid = 0;
-    const auto [end, ec] = std::from_chars(fields[7].data(), fields[7].data() + fields[7].size(), uid);
-    if (ec != std::errc{} || end != fields[7].data() + fields[7].size()) return std::nullopt;
-    return uid;
+    return parse_number<std::uint32_t>(fields[7]);
   }
   return std::nullopt;
 }

@@ -25,15 +25,6 @@ SiteShape shape_of(const std::vector<std::int64_t>& blocks) {
   return judge_stretches(one).front().shape;
 }
 
-TEST(SiteGrowth, ExactChancesOfOrders) {
-  // Kendall 1975, table 1: n = 4.
-  EXPECT_NEAR(mann_kendall_p(4, 6), 1.0 / 24, 1e-12);
-  EXPECT_NEAR(mann_kendall_p(4, 4), 4.0 / 24, 1e-12);
-  EXPECT_NEAR(mann_kendall_p(4, 0), 15.0 / 24, 1e-12);
-  EXPECT_NEAR(mann_kendall_p(4, -6), 1.0, 1e-12);
-  EXPECT_NEAR(mann_kendall_p(10, 45), 1.0 / 3628800, 1e-15);
-}
-
 TEST(SiteGrowth, ShapesAreToldApart) {
   EXPECT_EQ(shape_of({0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55}), SiteShape::leak);
   EXPECT_EQ(shape_of({9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9}), SiteShape::flat);
