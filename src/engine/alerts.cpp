@@ -180,7 +180,7 @@ PageFacts Engine::Core::page_facts(const SeriesState& s, const Finding& finding,
 
 /// What has risen and stands still is not reported as a leak that nobody has been told of before: it has ended, as far
 /// as can be seen.
-void Engine::Core::leave_to_standstill(const SeriesState& s, Verdict& v) const {
+void Engine::Core::leave_to_standstill(const SeriesState& s, Explained& v) const {
   Finding& f = v.finding;
   const bool is_new = !s.leaks() && s.alert() == nullptr && (f.leak || s.suspicion() == nullptr);
   if (!is_new || f.stage == Stage::none || s.runs_climb || !is_followed(s) || s.ended) return;
@@ -193,7 +193,6 @@ void Engine::Core::leave_to_standstill(const SeriesState& s, Verdict& v) const {
   f.oom_in_s.reset();
   f.oom_if_growth_continues_s.reset();
   f.because = fmt::format("{}; {}", still_words(facts), f.because);
-  v.severity = Severity::ok;
 }
 
 std::optional<Band> Engine::Core::band(const SeriesState& total, Timestamp onset) const {

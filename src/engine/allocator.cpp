@@ -73,7 +73,7 @@ void Engine::Core::allocator_changes(const SeriesState& allocated) {
 
 /// If live memory grows, that is the leak. If only what is reserved grows, that is cache or fragmentation, and what the
 /// process and its device hold grows with it.
-void Engine::Core::leave_to_allocator(const SeriesState& s, Verdict& v) const {
+void Engine::Core::leave_to_allocator(const SeriesState& s, Explained& v) const {
   const bool total_alone = s.key.metric == Metric::device_used && !knows_parts(s);
   if (s.key.metric != Metric::allocator_reserved && s.key.metric != Metric::process_used && !total_alone) return;
   const Allocator allocator = allocator_of(s);
@@ -85,7 +85,6 @@ void Engine::Core::leave_to_allocator(const SeriesState& s, Verdict& v) const {
     if (!f.leak) f = its;
     f.confidence = std::max(f.confidence, its.confidence);
     f.because = "live memory grows, by the framework's allocator: " + its.because;
-    v.severity = severity_of(f, config.severity);
     return;
   }
   if (f.stage == Stage::none && !grows(f)) return;
@@ -102,7 +101,6 @@ void Engine::Core::leave_to_allocator(const SeriesState& s, Verdict& v) const {
   if (f.oom_in_s) f.oom_if_growth_continues_s = f.oom_in_s->mid;
   f.oom_in_s.reset();
   f.confidence = std::min(f.confidence, its.confidence);
-  v.severity = Severity::ok;
   f.because = fmt::format(
       "cache or fragmentation, not a leak: what the framework's allocator reserves grew by about {} in {}, while live "
       "memory {}; {}",

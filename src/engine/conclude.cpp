@@ -52,7 +52,7 @@ Attribution Engine::Core::attribution(const SeriesState& device, const Finding& 
 
 /// If another process has given memory back since the growth began, the device's own past cannot show when memory ends.
 /// The past of the growing process can: its forecast is based on what the device has free.
-void Engine::Core::take_figures_of_suspect(const SeriesState& device, Verdict& v) const {
+void Engine::Core::take_figures_of_suspect(const SeriesState& device, Attributed& v) const {
   if (!v.suspect || !v.finding.onset) return;
   const auto& last_fall = device.device->last_fall;
   if (!endings.is_falling(device) && (!last_fall || *last_fall < *v.finding.onset)) return;
@@ -64,12 +64,11 @@ void Engine::Core::take_figures_of_suspect(const SeriesState& device, Verdict& v
     v.finding.r_squared = its.r_squared;
     v.finding.confidence = std::max(v.finding.confidence, its.confidence);
     v.finding.oom_in_s = its.oom_in_s;
-    v.severity = severity_of(v.finding, config.severity);
   });
 }
 
 /// Conclusions from growth before the end are about a run that is over, until the series is higher than it was then.
-void Engine::Core::leave_the_past(const SeriesState& device, Verdict& v) const {
+void Engine::Core::leave_the_past(const SeriesState& device, Found& v) const {
   const DeviceState& since = *device.device;
   if (!since.last_end) return;
   const End& end = *since.last_end;
@@ -93,18 +92,14 @@ void Engine::Core::leave_the_past(const SeriesState& device, Verdict& v) const {
     f = std::move(now);
   };
   // The swings and the levels of a run that grew belong to the past, too.
-  if (is_past(v.finding) || is_over || (!grows(v.finding) && end.growth_bytes_per_s && flat)) {
-    forget(v.finding);
-    v.severity = Severity::ok;
-  }
+  if (is_past(v.finding) || is_over || (!grows(v.finding) && end.growth_bytes_per_s && flat)) forget(v.finding);
   for (Finding& dissent : v.dissent)
     if (is_past(dissent)) forget(dissent);
 }
 
 /// Where nobody tells who holds what, a total that has moved up and down between these levels before does not run out
 /// of memory within them: what one program gives back another takes.
-void Engine::Core::leave_to_band(const SeriesState& s, Verdict& v) const {
-  Finding& f = v.finding;
+void Engine::Core::leave_to_band(const SeriesState& s, Finding& f) const {
   if (!grows(f) || !f.onset || !s.detector) return;
   const auto known = band(s, *f.onset);
   if (!known || s.detector->basis() != Basis::curve) return;
@@ -113,21 +108,19 @@ void Engine::Core::leave_to_band(const SeriesState& s, Verdict& v) const {
   f.state = State::cycling;
   f.pattern = Pattern::none;
   f.confidence = std::min(f.confidence, 1.0 / (known->swings + 2));  // Laplace's rule of succession
-  v.severity = Severity::ok;
   f.because =
       fmt::format("has moved up and down between {} and {} before: {} rises like this one were given back; {}",
                   format_bytes(known->lowest_bytes), format_bytes(known->highest_bytes), known->swings, f.because);
 }
 
 /// An alert that stands near a full card although the curve shows no leak any more is told as what it is.
-void Engine::Core::hold_near_full(const SeriesState& s, Verdict& v) const {
+void Engine::Core::hold_near_full(const SeriesState& s, Decided& v) const {
   if (s.leaks() || s.alert() == nullptr || v.finding.leak || s.ended) return;
   Finding& f = v.finding;
   f.leak = true;
   f.stage = Stage::confirmed;
   f.state = State::leaking;
   f.pattern = s.alert()->finding.pattern;
-  v.severity = severity_of(f, config.severity);
   f.because = fmt::format("has not grown for {}, but little memory is left: the alert stays active; {}",
                           format_span(s.standstill.still_s()), f.because);
 }
@@ -219,55 +212,54 @@ double Engine::Core::growth_together(const SeriesState& s, const Finding& its) c
 
 /// What the series alone would fill, all that share its limit fill together. Returns the words for it; empty: it grows
 /// alone.
-std::string Engine::Core::fill_together(const SeriesState& s, Verdict& v) const {
-  Finding& f = v.finding;
+std::string Engine::Core::fill_together(const SeriesState& s, Finding& f) const {
   if ((!f.oom_in_s && !f.oom_if_growth_continues_s) || !grows(f) || f.growth_bytes_per_s.mid <= 0) return {};
   const double all_bytes_per_s = growth_together(s, f);
   const double share = f.growth_bytes_per_s.mid / all_bytes_per_s;
   if (share > 0.99) return {};
   if (f.oom_in_s) f.oom_in_s = Interval{f.oom_in_s->low * share, f.oom_in_s->mid * share, f.oom_in_s->high * share};
   if (f.oom_if_growth_continues_s) *f.oom_if_growth_continues_s *= share;
-  v.severity = severity_of(f, config.severity);
   return fmt::format(" by {} together", format_scaled_rate(all_bytes_per_s));
 }
 
 /// Who limits the process's share of the host's memory, once it grows.
-void Engine::Core::tell_of_host(const SeriesState& s, Verdict& v) const {
+void Engine::Core::end_with_host(const SeriesState& s, Limited& v) const {
   const auto limit = wall(s);
   if (!limit || !grows(v.finding)) return;
   v.finding.because += fmt::format("; it is the host's memory, which ends at {}, by {}, and of which {} are in use",
                                    format_bytes(static_cast<double>(limit->bytes)), limit->name,
                                    format_bytes(static_cast<double>(limit->used_bytes)));
-  if (const std::string rate = fill_together(s, v); !rate.empty())
+  if (const std::string rate = fill_together(s, v.finding); !rate.empty())
     v.finding.because += "; it and others fill that" + rate;
 }
 
 /// Who limits the process, where that ends it before its device does.
-void Engine::Core::tell_of_wall(const SeriesState& process, Verdict& v) const {
+void Engine::Core::end_at_wall(const SeriesState& process, Limited& v) const {
   const auto wall = wall_in_force(process);
   if (!wall) return;
   v.finding.because += ends_by(process);
   if (wall->sharing.size() < 2) return;
   v.finding.because +=
       fmt::format(", of which {} processes use {}", wall->sharing.size(), format_bytes(wall->used_bytes));
-  if (const std::string rate = fill_together(process, v); !rate.empty()) v.finding.because += " and grow" + rate;
+  if (const std::string rate = fill_together(process, v.finding); !rate.empty())
+    v.finding.because += " and grow" + rate;
 }
 
 /// Memory of a device that is the host's ends with the host's, and all that is on it fills that together.
-void Engine::Core::tell_of_shared_memory(const SeriesState& s, Verdict& v) const {
+void Engine::Core::end_with_shared_memory(const SeriesState& s, Finding& f) const {
   const DeviceState& device = *s.device;
-  if (s.ended || !device.shares_host_memory || is_of_host(s.key.metric) || !grows(v.finding)) return;
+  if (s.ended || !device.shares_host_memory || is_of_host(s.key.metric) || !grows(f)) return;
   constexpr double kClearly = 0.99;  // both figures may be the same one, read at different moments
   if (s.key.metric == Metric::device_used && device.host_end_bytes &&
       *device.host_end_bytes < kClearly * device.capacity_bytes.value_or(0))
-    v.finding.because += fmt::format("; the host's memory ends it at {}", format_bytes(*device.host_end_bytes));
+    f.because += fmt::format("; the host's memory ends it at {}", format_bytes(*device.host_end_bytes));
   if (!ends_with_device(s) || wall_in_force(s)) return;
-  if (const std::string rate = fill_together(s, v); !rate.empty())
-    v.finding.because += "; it and others fill the host's memory" + rate;
+  if (const std::string rate = fill_together(s, f); !rate.empty())
+    f.because += "; it and others fill the host's memory" + rate;
 }
 
 /// A device's growth ends where that of the process that makes it does, if that is sooner: at a wall of the process.
-void Engine::Core::end_with_suspect(const SeriesState& device, Verdict& v) const {
+void Engine::Core::end_with_suspect(const SeriesState& device, Attributed& v) const {
   Finding& f = v.finding;
   if (!grows(f) || !v.suspect) return;
   const auto end_s = [](const Finding& of) -> std::optional<double> {
@@ -286,7 +278,6 @@ void Engine::Core::end_with_suspect(const SeriesState& device, Verdict& v) const
       if (f.oom_in_s)
         f.oom_in_s = Interval{f.oom_in_s->low * sooner, f.oom_in_s->mid * sooner, f.oom_in_s->high * sooner};
       if (f.oom_if_growth_continues_s) *f.oom_if_growth_continues_s *= sooner;
-      v.severity = severity_of(f, config.severity);
     }
     if (const auto limit = wall(s); limit && f.because.find(limit->name) == std::string::npos)
       f.because += fmt::format("; memory of pid {} ends at {}, by {}", s.key.pid,
@@ -295,7 +286,7 @@ void Engine::Core::end_with_suspect(const SeriesState& device, Verdict& v) const
 }
 
 /// The alert of a process that a policy keeps from growing stands, whatever its curve shows meanwhile.
-void Engine::Core::hold_by_policy(const SeriesState& s, Verdict& v) const {
+void Engine::Core::hold_by_policy(const SeriesState& s, Decided& v) const {
   if (is_of_device(s.key.metric) || s.alert() == nullptr || s.ended) return;  // a device has the words of its part
   const Hold* const hold = hold_of(s);
   if (hold == nullptr) return;
@@ -312,60 +303,100 @@ void Engine::Core::hold_by_policy(const SeriesState& s, Verdict& v) const {
                           format_duration(seconds_between(hold->since, s.last_time)), f.because);
 }
 
-Verdict Engine::Core::verdict(const SeriesState& s) const {
-  Verdict v = s.verdict(config.severity);
+/// A device's growth as its total and its processes show it, where nobody knows what none of them holds.
+void Engine::Core::judge_by_total(const SeriesState& device, Attributed& v) const {
+  Finding& f = v.finding;
+  const Attribution a = attribution(device, f);
+  v.suspect = a.suspect;
+  take_figures_of_suspect(device, v);
+  if (!v.suspect && !a.any_process && catalog.processes_are_listed)
+    v.suspect = Suspect{0, 0, "no visible process", 1.0};
+  if (f.stage != Stage::none && a.churn_share >= kChurnExplains) {
+    f.leak = false;
+    f.stage = Stage::none;
+    f.state = State::steady;
+    f.pattern = Pattern::none;
+    f.confidence = std::min(f.confidence * (1 - a.churn_share), 0.5);
+    f.because = "processes that started in the meantime explain the rise (" +
+                std::to_string(static_cast<int>(a.churn_share * 100)) + " % of it)";
+  }
+  // Names what would decide a rise that one series cannot decide (docs/detectors/judge.md, "What cannot be decided").
+  if (f.state == State::growing && !a.any_process && !catalog.processes_are_listed)
+    f.because += "; the memory of each process would show whether jobs come and stay, or something leaks";
+}
+
+Found Engine::Core::found(const SeriesState& s) const {
+  Found v = s.found();
   if (s.is_total()) leave_the_past(s, v);
   if (s.said_end && !v.finding.leak) {
     v.end = s.said_end;
     if (s.last_time <= s.said_end->time) v.finding.because = kNothingAfter;
   }
+  return v;
+}
+
+Explained Engine::Core::explained(const SeriesState& s, Found found) const {
+  Explained v(std::move(found));
   if (s.detector && (s.key.metric != Metric::device_used || !knows_parts(s))) leave_to_standstill(s, v);
   leave_to_allocator(s, v);
-  if (s.key.metric == Metric::process_used) {
-    leave_to_jobs(s, v);
-    tell_of_runs(s, v);
-  }
-  tell_of_wall(s, v);
-  if (is_of_host(s.key.metric)) tell_of_host(s, v);
-  if (is_part(s)) tell_of_shared_memory(s, v);
-  if (s.key.metric == Metric::device_used && knows_parts(s)) {
+  if (s.key.metric != Metric::process_used) return v;
+  leave_to_jobs(s, v);
+  suspect_by_runs(s, v);
+  return v;
+}
+
+Limited Engine::Core::limited(const SeriesState& s, Explained explained) const {
+  Limited v(std::move(explained));
+  end_at_wall(s, v);
+  if (is_of_host(s.key.metric)) end_with_host(s, v);
+  if (is_part(s)) end_with_shared_memory(s, v.finding);
+  return v;
+}
+
+Attributed Engine::Core::attributed(const SeriesState& s, Limited limited) const {
+  Attributed v(std::move(limited));
+  if (s.key.metric != Metric::device_used) return v;
+  if (knows_parts(s))
     judge_by_parts(s, v);
-  } else if (s.key.metric == Metric::device_used && grows(v.finding)) {
-    const Attribution a = attribution(s, v.finding);
-    v.suspect = a.suspect;
-    take_figures_of_suspect(s, v);
-    if (!v.suspect && !a.any_process && catalog.processes_are_listed)
-      v.suspect = Suspect{0, 0, "no visible process", 1.0};
-    if (v.finding.stage != Stage::none && a.churn_share >= kChurnExplains) {
-      v.finding.leak = false;
-      v.finding.stage = Stage::none;
-      v.finding.state = State::steady;
-      v.finding.pattern = Pattern::none;
-      v.finding.confidence = std::min(v.finding.confidence * (1 - a.churn_share), 0.5);
-      v.severity = Severity::ok;
-      v.finding.because = "processes that started in the meantime explain the rise (" +
-                          std::to_string(static_cast<int>(a.churn_share * 100)) + " % of it)";
-    }
-    // Names what would decide a rise that one series cannot decide (docs/detectors/judge.md, "What cannot be decided").
-    if (v.finding.state == State::growing && !a.any_process && !catalog.processes_are_listed)
-      v.finding.because += "; the memory of each process would show whether jobs come and stay, or something leaks";
-  }
-  if (s.key.metric == Metric::device_used) {
-    end_with_suspect(s, v);
-    tell_of_shared_memory(s, v);
-  }
-  if (s.is_total() && !knows_parts(s)) leave_to_band(s, v);
+  else if (grows(v.finding))
+    judge_by_total(s, v);
+  end_with_suspect(s, v);
+  end_with_shared_memory(s, v.finding);
+  return v;
+}
+
+Decided Engine::Core::decided(const SeriesState& s, Attributed attributed) const {
+  Decided v(std::move(attributed));
+  if (s.is_total() && !knows_parts(s)) leave_to_band(s, v.finding);
   hold_near_full(s, v);
   hold_by_policy(s, v);
+  return v;
+}
+
+Verdict Engine::Core::shown(const SeriesState& s, Decided decided) const {
+  const Severity severity = decided.severity.value_or(severity_of(decided.finding, config.severity));
+  Verdict v{decided.time,
+            decided.series,
+            severity,
+            std::move(decided.finding),
+            std::move(decided.dissent),
+            std::move(decided.suspect),
+            {},
+            {},
+            {},
+            std::move(decided.end)};
   s.name_framework(v, catalog);
   if (runs)
     runs->say(s, v);
   else if (s.key.metric == Metric::process_used && !v.finding.leak && v.finding.state == State::growing)
     v.finding.because += "; an earlier run of the program would show which";
-  // Last: its parts, or earlier runs, may have decided whether it leaks. A leak is a story of its own.
   if (s.is_total() && !v.finding.leak) v.end = s.device->last_end;
   drop_what_does_not_go_on(v.finding, s.ended);
   return v;
+}
+
+Verdict Engine::Core::verdict(const SeriesState& s) const {
+  return shown(s, decided(s, attributed(s, limited(s, explained(s, found(s))))));
 }
 
 namespace {

@@ -161,8 +161,8 @@ const SeriesState* Endings::whose_end(const Fall& fall, const SeriesState& total
     if (s.key.metric != Metric::process_used || s.key.pid == 0) return;
     if (s.is(fall.before.suspect)) suspect = &s;
     // A process that ended earlier, or that came later, did not cause this fall.
-    const bool was_there = s.first_time <= fall.end.time &&
-                           (!s.ended || (s.final_verdict.end && s.final_verdict.end->time >= fall.end.time));
+    const bool was_there =
+        s.first_time <= fall.end.time && (!s.ended || (s.last_found.end && s.last_found.end->time >= fall.end.time));
     if (was_there && (most == nullptr || s.last_bytes > most->last_bytes)) most = &s;
   });
   if (suspect != nullptr || most == nullptr) return suspect;

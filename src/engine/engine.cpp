@@ -138,10 +138,10 @@ void Engine::Core::refresh_limit(SeriesState& s) const {
 
 void Engine::Core::take_limit(const Event& event) {
   if (event.device_id == kHostMemory) {
-    limited_by_host.insert({event.pid, event.pid_start_ticks, event.host});
+    host_limits_moved.insert({event.pid, event.pid_start_ticks, event.host});
     return hosts.take_limit(event);
   }
-  limited.insert({event.device_id, event.host});
+  limits_moved.insert({event.device_id, event.host});
   if (event.pid != 0 || !event.text.empty()) return walls.take(event);
   DeviceInfo info;
   info.id = event.device_id;
@@ -152,11 +152,11 @@ void Engine::Core::take_limit(const Event& event) {
 
 /// What an event says of where memory ends holds from then on: no sample may follow.
 void Engine::Core::settle_limits() {
-  if (limited.empty() && limited_by_host.empty()) return;
+  if (limits_moved.empty() && host_limits_moved.empty()) return;
   refresh_catalog();
   const auto refresh = [this](SeriesState& s) { refresh_limit(s); };
-  for (const DeviceKey& device : std::exchange(limited, {})) series.for_device(device, refresh);
-  for (const ProcessKey& process : std::exchange(limited_by_host, {})) series.for_process(process, refresh);
+  for (const DeviceKey& device : std::exchange(limits_moved, {})) series.for_device(device, refresh);
+  for (const ProcessKey& process : std::exchange(host_limits_moved, {})) series.for_process(process, refresh);
 }
 
 /// Walls of an earlier watch ended with it: this one learns from its sources which there are.
@@ -222,12 +222,12 @@ void Engine::Core::end(SeriesState& s, std::optional<EndKind> reported) {
   }
   endings.process_ends(s, reported);
   s.ended_at = tick;
-  const End& end = *s.final_verdict.end;
+  const End& end = *s.last_found.end;
   walls.end(s, end.how == EndKind::ended                ? std::nullopt
                : end.how == EndKind::host_out_of_memory ? wall_of_host(s)
                                                         : its_wall);
-  if (!because.empty()) s.final_verdict.finding.because = because;
-  if (end.how == EndKind::out_of_memory) s.final_verdict.finding.because += left;
+  if (!because.empty()) s.last_found.finding.because = because;
+  if (end.how == EndKind::out_of_memory) s.last_found.finding.because += left;
   clear(s, with_its_run(end));
   if (Alert* suspicion = s.suspicion()) {
     suspicion->cleared = tick;

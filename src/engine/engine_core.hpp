@@ -81,7 +81,7 @@ struct Engine::Core final : EndingsEngine {
   [[nodiscard]] const SeriesState& what_ends(const SeriesState& series) const;
   [[nodiscard]] PageFacts standstill_facts(const SeriesState& series, const Finding& finding) const;
   [[nodiscard]] PageFacts page_facts(const SeriesState& series, const Finding& finding, bool leak) const;
-  void leave_to_standstill(const SeriesState& series, Verdict& verdict) const;
+  void leave_to_standstill(const SeriesState& series, Explained& its) const;
   [[nodiscard]] Basis basis_of(const SeriesState& series) const;
   [[nodiscard]] std::optional<Band> band(const SeriesState& total, Timestamp onset) const;
   void follow_standstill(SeriesState& s);
@@ -109,16 +109,16 @@ struct Engine::Core final : EndingsEngine {
   [[nodiscard]] const SeriesState* suspected_part(const SeriesState& device) const;
   [[nodiscard]] WhyOver why_over(const SeriesState& series) const;
   [[nodiscard]] std::vector<const SeriesState*> leaking_parts(const SeriesState& device) const;
-  void judge_by_parts(const SeriesState& device, Verdict& verdict) const;
+  void judge_by_parts(const SeriesState& device, Attributed& its) const;
   void take_figures_of_parts(const std::vector<const SeriesState*>& parts, const SeriesState& device,
-                             Verdict& verdict) const;
+                             Attributed& its) const;
   [[nodiscard]] bool is_past(const SeriesState& device, const SeriesState& process, const Finding& finding) const;
   [[nodiscard]] const SeriesState* loader(const SeriesState& device) const;
   [[nodiscard]] const SeriesState* fastest_grower(const SeriesState& device) const;
-  void leave_to_jobs(const SeriesState& process, Verdict& verdict) const;
+  void leave_to_jobs(const SeriesState& process, Explained& its) const;
   void remember_run(const SeriesState& process);
   void follow_runs(SeriesState& process);
-  void tell_of_runs(const SeriesState& process, Verdict& verdict) const;
+  void suspect_by_runs(const SeriesState& process, Explained& its) const;
   // allocator.cpp
   struct Allocator {
     const SeriesState* allocated = nullptr;
@@ -128,28 +128,36 @@ struct Engine::Core final : EndingsEngine {
   [[nodiscard]] Allocator allocator_of(const SeriesState& series) const;
   [[nodiscard]] bool live_memory_leaks(const SeriesState& series) const;
   void allocator_changes(const SeriesState& allocated);
-  void leave_to_allocator(const SeriesState& series, Verdict& verdict) const;
+  void leave_to_allocator(const SeriesState& series, Explained& its) const;
   void watch_headroom();
   [[nodiscard]] std::optional<Headroom> headroom(const SeriesState& series) const;
   // conclude.cpp
-  void leave_to_band(const SeriesState& series, Verdict& verdict) const;
+  void leave_to_band(const SeriesState& series, Finding& its) const;
   [[nodiscard]] std::optional<MemoryWall> wall(const SeriesState& process) const;
   [[nodiscard]] std::optional<MemoryWall> wall_of_host(const SeriesState& process) const;
   [[nodiscard]] std::optional<Walls::Nearest> wall_in_force(const SeriesState& series) const;
   [[nodiscard]] bool ends_with_device(const SeriesState& part) const;
   [[nodiscard]] std::vector<const SeriesState*> sharing(const SeriesState& series) const;
   [[nodiscard]] double growth_together(const SeriesState& series, const Finding& its) const;
-  std::string fill_together(const SeriesState& series, Verdict& verdict) const;
+  std::string fill_together(const SeriesState& series, Finding& its) const;
   [[nodiscard]] std::string ends_by(const SeriesState& process) const;
-  void tell_of_wall(const SeriesState& process, Verdict& verdict) const;
-  void end_with_suspect(const SeriesState& device, Verdict& verdict) const;
-  void tell_of_host(const SeriesState& process, Verdict& verdict) const;
-  void tell_of_shared_memory(const SeriesState& series, Verdict& verdict) const;
-  void hold_near_full(const SeriesState& series, Verdict& verdict) const;
-  void hold_by_policy(const SeriesState& series, Verdict& verdict) const;
-  void leave_the_past(const SeriesState& device, Verdict& verdict) const;
+  void end_at_wall(const SeriesState& process, Limited& its) const;
+  void end_with_host(const SeriesState& process, Limited& its) const;
+  void end_with_shared_memory(const SeriesState& series, Finding& its) const;
+  void end_with_suspect(const SeriesState& device, Attributed& its) const;
+  void hold_near_full(const SeriesState& series, Decided& its) const;
+  void hold_by_policy(const SeriesState& series, Decided& its) const;
+  void leave_the_past(const SeriesState& device, Found& its) const;
   [[nodiscard]] Attribution attribution(const SeriesState& device, const Finding& finding) const;
-  void take_figures_of_suspect(const SeriesState& device, Verdict& verdict) const;
+  void judge_by_total(const SeriesState& device, Attributed& its) const;
+  void take_figures_of_suspect(const SeriesState& device, Attributed& its) const;
+  // The stages of a verdict, in order.
+  [[nodiscard]] Found found(const SeriesState& series) const;
+  [[nodiscard]] Explained explained(const SeriesState& series, Found found) const;
+  [[nodiscard]] Limited limited(const SeriesState& series, Explained explained) const;
+  [[nodiscard]] Attributed attributed(const SeriesState& series, Limited limited) const;
+  [[nodiscard]] Decided decided(const SeriesState& series, Attributed attributed) const;
+  [[nodiscard]] Verdict shown(const SeriesState& series, Decided decided) const;
   [[nodiscard]] Verdict verdict(const SeriesState& series) const override;
 
   Config config;
@@ -171,10 +179,10 @@ struct Engine::Core final : EndingsEngine {
   HeadroomAlerts headrooms;
   std::vector<SeriesId>
       undecided;  ///< those whose detector changed its opinion, and those that leak, are suspected or paged
-  std::vector<SeriesId> deciding;                           ///< scratch of complete_tick
-  std::vector<SeriesId> touched;                            ///< in this tick
-  std::unordered_set<DeviceKey, KeyHash> limited;           ///< a limit of theirs has moved; their series do not know
-  std::unordered_set<ProcessKey, KeyHash> limited_by_host;  ///< likewise
+  std::vector<SeriesId> deciding;                             ///< scratch of complete_tick
+  std::vector<SeriesId> touched;                              ///< in this tick
+  std::unordered_set<DeviceKey, KeyHash> limits_moved;        ///< a limit of theirs has moved; their series do not know
+  std::unordered_set<ProcessKey, KeyHash> host_limits_moved;  ///< likewise
   std::deque<SeriesId> ended;
   std::uint64_t catalog_revision = 0;  ///< revision of the catalog that `series` reflects
   std::deque<Notice> notices;

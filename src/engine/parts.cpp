@@ -203,13 +203,12 @@ void Engine::Core::review_total(const SeriesState& s) {
   const bool is_new = !device.total_reviewed;
   device.total_reviewed = tick;
   device.pile = attribution(s, s.finding()).pile;
-  Verdict alone = s.verdict(config.severity);
-  leave_the_past(s, alone);
+  Finding alone = found(s).finding;
   leave_to_band(s, alone);
   const auto look = [&](SeriesState& part) {
     if (is_new) part.explains.reset();  // it was of an earlier growth
     const bool followed = part.explains.has_value();
-    part.explains = share_of_growth(part, alone.finding);
+    part.explains = share_of_growth(part, alone);
     if (followed != part.explains.has_value()) queue(part);
   };
   for (const SeriesId id : device.living)
@@ -267,7 +266,7 @@ bool Engine::Core::is_past(const SeriesState& device, const SeriesState& process
 }
 
 /// A leak of a part is a leak of the device; nothing else is.
-void Engine::Core::judge_by_parts(const SeriesState& device, Verdict& v) const {
+void Engine::Core::judge_by_parts(const SeriesState& device, Attributed& v) const {
   const std::vector<const SeriesState*> parts = leaking_parts(device);
   if (!parts.empty()) {
     take_figures_of_parts(parts, device, v);
@@ -282,13 +281,11 @@ void Engine::Core::judge_by_parts(const SeriesState& device, Verdict& v) const {
     v.finding.stage = Stage::suspected;
     v.finding.state = State::growing;
     v.finding.oom_in_s.reset();
-    v.severity = Severity::ok;
     return;
   }
   if (const SeriesState* const loads = loader(device); loads != nullptr && suspected_part(device) == nullptr) {
     v.finding = loads->detector->finding();
     v.finding.because = fmt::format("pid {}: {}", loads->key.pid, v.finding.because);
-    v.severity = Severity::ok;
     return;
   }
   if (!grows(v.finding)) {
@@ -312,7 +309,6 @@ void Engine::Core::judge_by_parts(const SeriesState& device, Verdict& v) const {
   f.leak = false;
   f.stage = suspected_part(device) != nullptr ? Stage::suspected : Stage::none;
   f.oom_in_s.reset();
-  v.severity = Severity::ok;
   if (process_grows || rest_grows) {
     // It may be a leak; the part will show whether it is.
     v.suspect = process_grows ? a.suspect : std::optional(Suspect{0, 0, "no visible process", 1.0});
@@ -374,7 +370,7 @@ void take_what_the_total_shows(const Finding& total, Timestamp now, Finding& par
 }
 
 void Engine::Core::take_figures_of_parts(const std::vector<const SeriesState*>& parts, const SeriesState& device,
-                                         Verdict& v) const {
+                                         Attributed& v) const {
   const SeriesState& worst = *parts.front();
   Finding f = worst.ignored ? worst.finding() : verdict(worst).finding;
   take_what_the_total_shows(v.finding, device.last_time, f);
@@ -438,11 +434,10 @@ void Engine::Core::take_figures_of_parts(const std::vector<const SeriesState*>& 
     f.because +=
         parts.size() == 2 ? "; one more process leaks" : fmt::format("; {} more processes leak", parts.size() - 1);
   v.finding = std::move(f);
-  v.severity = severity_of(v.finding, config.severity);
 }
 
 /// A job that grows no longer and no higher than earlier, harmless runs of its program did is one of them.
-void Engine::Core::leave_to_jobs(const SeriesState& process, Verdict& v) const {
+void Engine::Core::leave_to_jobs(const SeriesState& process, Explained& v) const {
   if (v.finding.stage == Stage::none || !process.detector) return;
   const ProcessInfo* const info = catalog.process(process_key(process.key));
   if (info == nullptr) return;
@@ -477,7 +472,6 @@ void Engine::Core::leave_to_jobs(const SeriesState& process, Verdict& v) const {
   v.finding.state = State::growing;
   v.finding.oom_in_s.reset();
   v.finding.confidence = std::min(v.finding.confidence, 1.0 / (word->runs + 2));
-  v.severity = Severity::ok;
   v.finding.because = why + "; " + v.finding.because;
 }
 
@@ -502,7 +496,7 @@ void Engine::Core::follow_runs(SeriesState& s) {
 }
 
 /// What the runs of the program show one after the other, no run shows by itself.
-void Engine::Core::tell_of_runs(const SeriesState& s, Verdict& v) const {
+void Engine::Core::suspect_by_runs(const SeriesState& s, Explained& v) const {
   if (!s.runs_climb || v.finding.stage != Stage::none) return;
   const Climb& climb = *s.runs_climb;
   Finding& f = v.finding;

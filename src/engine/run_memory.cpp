@@ -203,9 +203,9 @@ FinishedRun RunMemory::run_of(const SeriesState& s, const Seen& seen) const {
   };
   const bool alerted = std::any_of(s.alerts.begin(), s.alerts.end(), tells) ||
                        std::any_of(s.suspicions.begin(), s.suspicions.end(), tells);
-  const Finding last = s.detector ? s.finding() : s.final_verdict.finding;
+  const Finding last = s.detector ? s.finding() : s.last_found.finding;
   const EndKind how = device_run != nullptr ? device_run->how
-                      : s.final_verdict.end ? s.final_verdict.end->how
+                      : s.last_found.end    ? s.last_found.end->how
                                             : EndKind::ended;
   const bool leaked = alerted || (last.leak && !is_device);
   FinishedRun run = seen.curve.run(seen.begin, end, leaked, false, true);

@@ -37,7 +37,7 @@ class RunMemory {
   void know_age(SeriesState& series);
   /// After a tick: which process's level a device follows, and runs of devices. O(touched).
   void complete_tick(const std::vector<SeriesId>& touched);
-  /// Called once the process has ended and its verdict is final.
+  /// Called once the process has ended and what was found of it is final.
   void ended(const SeriesState& series);
   /// The recording is over: runs that still go on are stored as far as they were seen.
   void end_all();

@@ -39,7 +39,7 @@ bool IgnorePatterns::match(const ProcessInfo& process) const {
 }
 
 SeriesState::SeriesState(SeriesId series, const Catalog& catalog, const Config& config, const IgnorePatterns& ignore)
-    : id(series), key(catalog.key(series)), severity_(config.severity) {
+    : id(series), key(catalog.key(series)) {
   make_detectors(config.detection);
   if (is_of_allocator(key.metric)) floors = std::make_unique<FloorCurve>();
   if (key.pid != 0)
@@ -135,10 +135,8 @@ void SeriesState::refresh_limit(std::optional<std::uint64_t> holds, std::optiona
 }
 
 void SeriesState::end(End how) {
-  final_verdict.end = std::move(how);
-  // There is no forecast for what is over.
-  final_verdict.finding.oom_in_s.reset();
-  final_verdict.severity = severity_of(final_verdict.finding, severity_);
+  last_found.end = std::move(how);
+  last_found.finding.oom_in_s.reset();  // nothing is predicted of what is over
   detector.reset();
   dissenters.clear();
   ended = true;
@@ -242,9 +240,9 @@ ProcessGrowth SeriesState::growth_since(Timestamp onset, const Catalog& catalog)
   return g;
 }
 
-Verdict SeriesState::verdict(const SeverityConfig& severity) const {
-  if (!detector) return final_verdict;
-  Verdict v;
+Found SeriesState::found() const {
+  if (!detector) return last_found;
+  Found v;
   v.time = last_time;
   v.series = id;
   v.finding = finding();
@@ -252,7 +250,6 @@ Verdict SeriesState::verdict(const SeverityConfig& severity) const {
     v.finding.leak = false;
     v.finding.stage = Stage::none;
   }
-  v.severity = severity_of(v.finding, severity);
   for (const auto& d : dissenters) v.dissent.push_back(d->finding());
   return v;
 }

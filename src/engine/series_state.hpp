@@ -18,6 +18,7 @@
 #include "detect/floor_curve.hpp"
 #include "detect/history.hpp"
 #include "detect/period.hpp"
+#include "engine/draft.hpp"
 #include "engine/paging.hpp"
 
 namespace vramtrack {
@@ -62,8 +63,8 @@ struct SeriesState {
   void set_experience(const Experience* experience);
   /// What is known besides memory: made, and shown to the detector, on the first call.
   Facts& know();
-  /// Keeps the verdict, as what is known of the process now that it has ended.
-  void conclude() { final_verdict = verdict(severity_); }
+  /// Keeps what was found, as what is known of the process now that it has ended.
+  void conclude() { last_found = found(); }
   /// The process has ended: keeps the past, frees the detectors. REQUIRES: conclude() was called.
   void end(End how);
 
@@ -109,8 +110,8 @@ struct SeriesState {
   [[nodiscard]] bool alerting() const;
   [[nodiscard]] bool suspecting() const;
   [[nodiscard]] Finding finding() const;
-  /// finding() with severity and dissent; no attribution.
-  [[nodiscard]] Verdict verdict(const SeverityConfig& severity) const;
+  /// finding() with dissent; once it has ended, what was found last.
+  [[nodiscard]] Found found() const;
   void name_framework(Verdict& verdict, const Catalog& catalog) const;
   [[nodiscard]] SeriesView view(const Catalog& catalog, bool explain) const;
 
@@ -126,7 +127,7 @@ struct SeriesState {
   PeriodEstimate period;
   std::vector<Alert> alerts;
   std::vector<Alert> suspicions;        ///< see SeriesView::suspicions; for a standing one, `cleared` is empty
-  Verdict final_verdict;                ///< once `ended`
+  Found last_found;                     ///< once `ended`
   std::optional<End> said_end;          ///< of an allocator's series beside its device's total: memory ran out
   DeviceState* device = nullptr;        ///< set by the SeriesTable that owns both
   std::optional<double> limit_bytes;    ///< as the detectors know it
@@ -160,7 +161,6 @@ struct SeriesState {
  private:
   void make_detectors(const DetectionConfig& config);
 
-  SeverityConfig severity_;
   const Experience* experience_ = nullptr;
 };
 
