@@ -73,7 +73,7 @@ std::vector<std::string> names_of(const std::vector<AlertOf>& alerts) {
       incidents.raise(one.key, alert);
       names[step.alert] = alert.incident;
     }
-    const IncidentChange change = incidents.tell(one.key, alert, step.news);
+    const IncidentChange change = incidents.report(one.key, alert, step.news);
     for (const std::string& also : change.also) renamed[also] = change.id;
   }
   for (std::string& name : names)
@@ -82,7 +82,7 @@ std::vector<std::string> names_of(const std::vector<AlertOf>& alerts) {
 }
 
 /// Those that stand come first, then those that are about more, then the older.
-auto says_more(const AlertOf& one) {
+auto rank_of(const AlertOf& one) {
   return std::tuple(one.alert.ended != AlertEnd::standing, speaking_rank(one.key.metric), one.alert.raised);
 }
 
@@ -106,7 +106,7 @@ std::vector<Incident> incidents_of(const std::vector<AlertOf>& alerts) {
     incident.severity = std::max(incident.severity, alert.severity);
     incident.begin = std::min(incident.begin, alert.raised);
     incident.end = incident.end && alert.cleared ? std::max(incident.end, alert.cleared) : std::nullopt;
-    if (says_more(alerts[i]) < says_more(alerts[incident.speaks])) incident.speaks = i;
+    if (rank_of(alerts[i]) < rank_of(alerts[incident.speaks])) incident.speaks = i;
     incident.members.push_back(i);
   }
   std::sort(out.begin(), out.end(), [](const Incident& a, const Incident& b) { return a.speaks < b.speaks; });
@@ -153,9 +153,9 @@ std::vector<SeriesKey> Incidents::join(const SeriesKey& key, Alert& alert, Open&
   joined.adopted = known != others.end();
   std::vector<SeriesKey> renamed;
   for (const Open& one : others) {
-    joined.told = std::max(joined.told, one.told);
+    joined.reported = std::max(joined.reported, one.reported);
     // Nobody knows the name of what has not been reported.
-    if (one.id != joined.id && (one.told || one.adopted)) joined.also.push_back(one.id);
+    if (one.id != joined.id && (one.reported || one.adopted)) joined.also.push_back(one.id);
     if (one.id != joined.id) renamed.insert(renamed.end(), one.standing.begin(), one.standing.end());
     joined.also.insert(joined.also.end(), one.also.begin(), one.also.end());
     joined.standing.insert(joined.standing.end(), one.standing.begin(), one.standing.end());
@@ -179,7 +179,7 @@ std::vector<SeriesKey> Incidents::raise(const SeriesKey& key, Alert& alert, cons
   return join(key, alert, std::move(incident));
 }
 
-IncidentChange Incidents::tell(const SeriesKey& key, const Alert& alert, AlertNews news) {
+IncidentChange Incidents::report(const SeriesKey& key, const Alert& alert, AlertNews news) {
   const auto open = std::find_if(open_.begin(), open_.end(), [&](const Open& one) {
     return one.kind == alert.kind && std::find(one.standing.begin(), one.standing.end(), key) != one.standing.end();
   });
@@ -196,13 +196,13 @@ IncidentChange Incidents::tell(const SeriesKey& key, const Alert& alert, AlertNe
     // The next leak on its devices is another incident, unless it is the same work.
     open->keys.clear();
     open->also.clear();
-    open->told.reset();
+    open->reported.reset();
     open->until = alert.cleared.value_or(alert.raised) + from_seconds(kSameWork_s);
     return out;
   }
-  if (open->told && alert.severity <= *open->told) return out;
-  out.news = open->told ? AlertNews::escalated : AlertNews::raised;
-  open->told = alert.severity;
+  if (open->reported && alert.severity <= *open->reported) return out;
+  out.news = open->reported ? AlertNews::escalated : AlertNews::raised;
+  open->reported = alert.severity;
   return out;
 }
 
@@ -216,7 +216,7 @@ std::vector<SeriesKey> Incidents::adopt(const SeriesKey& key, Alert& alert, bool
   incident.kind = alert.kind;
   incident.keys = {key};
   if (stands && !is_member) incident.standing = {key};
-  if (stands) incident.told = alert.severity;
+  if (stands) incident.reported = alert.severity;
   incident.adopted = true;
   if (!work.empty()) incident.works = {work};
   incident.until = until;

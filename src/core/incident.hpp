@@ -67,7 +67,7 @@ class Incidents {
   std::vector<SeriesKey> raise(const SeriesKey& key, Alert& alert, const std::string& work = {});
   /// What the change means. REQUIRES: raise() has had the alert, or adopt(). An incident is forgotten when its last
   /// alert has ended, unless its work is known: that may be started again.
-  IncidentChange tell(const SeriesKey& key, const Alert& alert, AlertNews news);
+  IncidentChange report(const SeriesKey& key, const Alert& alert, AlertNews news);
   /// `alert` stood in the record of an earlier watch: its incident goes on under its name. `stands`: so does an alert
   /// of its series here; otherwise what is raised of that leak by `until` belongs to it. Returns as raise() does.
   /// REQUIRES: the alert names its incident.
@@ -79,9 +79,9 @@ class Incidents {
     std::string id;
     std::vector<std::string> also;
     AlertKind kind = AlertKind::leak;
-    std::vector<SeriesKey> keys;      ///< of every series that has been a member
-    std::vector<SeriesKey> standing;  ///< those whose alerts stand
-    std::optional<Severity> told;     ///< the highest that tell() has said
+    std::vector<SeriesKey> keys;       ///< of every series that has been a member
+    std::vector<SeriesKey> standing;   ///< those whose alerts stand
+    std::optional<Severity> reported;  ///< the highest that report() has returned
     bool adopted = false;
     std::optional<Timestamp> until = {};  ///< none of its alerts stands here: it is remembered so long
     std::vector<std::string> works = {};

@@ -63,7 +63,7 @@ std::string without_process_name(std::string_view line) {
 }
 
 /// Whether `line` has the word and does not deny it; not a part of a name such as GPU_FATAL_TIMEOUT.
-bool says_fatal(std::string_view line) {
+bool names_fatal(std::string_view line) {
   constexpr std::string_view kWord = "fatal";
   std::string low = without_process_name(line);
   std::transform(low.begin(), low.end(), low.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -93,7 +93,7 @@ const XidInfo* find_xid(std::uint64_t code) {
 XidSeverity xid_severity(std::uint64_t code, std::string_view line) {
   const XidInfo* const info = find_xid(code);
   const bool is_programs = info != nullptr && info->cause == XidCause::application;
-  if (!is_programs && says_fatal(line)) return XidSeverity::critical;
+  if (!is_programs && names_fatal(line)) return XidSeverity::critical;
   return info != nullptr ? info->severity : XidSeverity::warning;
 }
 

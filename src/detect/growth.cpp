@@ -278,8 +278,8 @@ bool Growth::wants_forecast(Timestamp now) const {
 void Growth::foretell(const std::optional<Interval>& oom_in_s, Timestamp now) {
   foretold_age_s_ = seconds_between(onset_, now);
   if (!oom_in_s || !(oom_in_s->low > 0)) return foretold_.reset();
-  const Interval told = narrowed(*oom_in_s, now);
-  foretold_ = Foretold{now + from_seconds(told.mid), std::log(told.high / told.mid)};
+  const Interval predicted = narrowed(*oom_in_s, now);
+  foretold_ = Foretold{now + from_seconds(predicted.mid), std::log(predicted.high / predicted.mid)};
 }
 
 Interval Growth::narrowed(const Interval& oom_in_s, Timestamp now) const {

@@ -164,7 +164,7 @@ std::optional<double> Judge::most_left_bytes() const {
 bool Judge::may_be_loading() const {
   auto e = whole_growth();
   if (!e) e = best();
-  if (!e || is_told(*e, of_siblings(*e))) return false;
+  if (!e || is_decided(*e, of_siblings(*e))) return false;
   return (facts_ != nullptr && facts_->load(life().begin, e->start, e->end, e->net_bytes, false)) ||
          most_of_load(*e) < 1;
 }
@@ -179,7 +179,7 @@ bool Judge::denies(Timestamp start, double net_bytes) const {
   e.net_bytes = net_bytes;
   const SiblingsWord siblings = of_siblings(e);
   if (experienced(e).explains() || siblings.explains()) return true;
-  if (!is_told(e, siblings) && !is_full() && most_of_load(e) < 1) return true;
+  if (!is_decided(e, siblings) && !is_full() && most_of_load(e) < 1) return true;
   return facts_ != nullptr && facts_->lifetimes().word(start, last_, net_bytes, e.duration_s).denies();
 }
 
@@ -201,7 +201,7 @@ double Judge::confidence_in(const Evidence& e) const {
 }
 
 /// Whether earlier runs, or siblings, show that the rise is not a load.
-bool Judge::is_told(const Evidence& e, const SiblingsWord& siblings) const {
+bool Judge::is_decided(const Evidence& e, const SiblingsWord& siblings) const {
   const auto known = experienced(e).kind;
   return known == ExperienceWord::Kind::left || known == ExperienceWord::Kind::leaked || siblings.odds >= kNoDayOdds;
 }
@@ -209,7 +209,7 @@ bool Judge::is_told(const Evidence& e, const SiblingsWord& siblings) const {
 /// 1, unless the rise may be a load, or the first morning of a daily load, and earlier runs say nothing about such
 /// days.
 double Judge::most_confidence(const Evidence& e, const SiblingsWord& siblings) const {
-  const double load = is_told(e, siblings) || is_full() ? 1 : most_of_load(e);
+  const double load = is_decided(e, siblings) || is_full() ? 1 : most_of_load(e);
   if (load < 1) return load;
   if (!e.oom_in_s || (of_ == Of::creep && e.quiet_s >= kStoodStill * e.duration_s)) return 1;
   if (experience_ && experience_->knows_days({e.start, e.end, e.start_bytes, e.net_bytes})) return 1;

@@ -117,7 +117,7 @@ class Judge final : public Detector {
   [[nodiscard]] double confidence_in(const Evidence& e) const;
   [[nodiscard]] double most_confidence(const Evidence& e, const SiblingsWord& siblings) const;
   [[nodiscard]] double most_of_load(const Evidence& e) const;
-  [[nodiscard]] bool is_told(const Evidence& e, const SiblingsWord& siblings) const;
+  [[nodiscard]] bool is_decided(const Evidence& e, const SiblingsWord& siblings) const;
   [[nodiscard]] bool beyond_horizon(const Evidence& e) const;
   [[nodiscard]] std::optional<Evidence> best() const;
   [[nodiscard]] std::size_t finest_useful() const;
@@ -125,7 +125,7 @@ class Judge final : public Detector {
   void follow_growth(const Evidence& e);
   [[nodiscard]] std::optional<Evidence> whole_growth() const;
   [[nodiscard]] static bool rises(const Evidence& e);
-  [[nodiscard]] static bool tells_of(const Evidence& e);
+  [[nodiscard]] static bool is_reported(const Evidence& e);
   void describe_settling(Finding& f, const Evidence& e) const;
   void describe_load(Finding& f, const Evidence& e) const;
   void describe_rise(Finding& f, const Evidence& e) const;

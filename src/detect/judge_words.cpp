@@ -21,7 +21,7 @@ constexpr double kSpeaksAfter_s = 5 * kSecondsPerMinute;
 constexpr double kGrowingProbability = 0.3;
 constexpr double kGrowingBytes = 8 * kMiB;
 /// A rise that is likelier than chance (1 is a leak's own weight) is reported, whatever else may explain it.
-constexpr double kToldNoise = 1;
+constexpr double kReportedNoise = 1;
 /// Changes smaller than this share of the highest level (and than min-growth-mb) do not matter to a series at rest.
 constexpr double kMattersShare = 0.02;
 /// Chances smaller than one in this many are not spelled out.
@@ -55,13 +55,13 @@ Finding Judge::finding() const {
     f.stage = Stage::suspected;
   const auto e = best();
   const bool given_back = e && e->denied && !e->loads;
-  const bool tells = e && !given_back && tells_of(*e);
+  const bool reports = e && !given_back && is_reported(*e);
   if (!alert_.stands())
     if (const auto load = loading(); load && load->net_bytes >= min_growth_bytes()) {
       describe_load(f, *load);
       return f;
     }
-  if (f.stage == Stage::none && !tells &&
+  if (f.stage == Stage::none && !reports &&
       (samples_ < static_cast<std::uint64_t>(config_.minimum_samples) ||
        seconds_between(first_, last_) < std::min(min_duration_s(), kSpeaksAfter_s))) {
     f.because = fmt::format("{} sample{} over {}: a verdict needs at least {} samples and {}", samples_,
@@ -84,7 +84,7 @@ Finding Judge::finding() const {
   const bool familiar = e && (experienced(*e).explains() || of_siblings(*e).explains());
   const bool settling = e && !given_back && e->co_moving && !e->stopped && e->net_bytes >= min_growth_bytes() &&
                         (e->warm_up > e->cycle || familiar);
-  if (e && (alert_.stands() || (tells && (e->probability >= kGrowingProbability || !settling)))) {
+  if (e && (alert_.stands() || (reports && (e->probability >= kGrowingProbability || !settling)))) {
     describe_rise(f, *e);
     return f;
   }
@@ -132,10 +132,10 @@ Finding Judge::derived_finding(const Derived& derived) const {
 
 /// Whether the series rises, whatever the reason: likelier than chance, and going on.
 bool Judge::rises(const Evidence& e) {
-  return e.admissible() && (e.probability >= kGrowingProbability || e.noise <= kToldNoise);
+  return e.admissible() && (e.probability >= kGrowingProbability || e.noise <= kReportedNoise);
 }
 
-bool Judge::tells_of(const Evidence& e) {
+bool Judge::is_reported(const Evidence& e) {
   return rises(e) && e.net_bytes >= kGrowingBytes;
 }
 

@@ -78,9 +78,9 @@ Lifetimes::Point Lifetimes::Line::at(Timestamp time) const {
           before.settled_bytes + part * (after->settled_bytes - before.settled_bytes)};
 }
 
-void Lifetimes::tell(Timestamp time, const std::vector<SiteLifetimes>& sites) {
+void Lifetimes::take(Timestamp time, const std::vector<SiteLifetimes>& sites) {
   time_ = time;
-  told_ = sites;
+  sites_ = sites;
   for (const SiteLifetimes& site : sites) {
     auto line = std::find_if(lines_.begin(), lines_.end(), [&](const Line& each) { return each.site == site.site; });
     if (line == lines_.end()) {
@@ -104,16 +104,16 @@ void Lifetimes::tell(Timestamp time, const std::vector<SiteLifetimes>& sites) {
 }
 
 LifetimesWord Lifetimes::word(Timestamp start, Timestamp end, double net_bytes, double gap_s) const {
-  const double since_told_s = seconds_between(time_, end);
+  const double since_report_s = seconds_between(time_, end);
   const double duration_s = seconds_between(start, time_);
-  if (told_.empty() || since_told_s > kStale_s || duration_s < kShortest_s || net_bytes <= 0) return {};
+  if (sites_.empty() || since_report_s > kStale_s || duration_s < kShortest_s || net_bytes <= 0) return {};
   const Timestamp middle = start + from_seconds(duration_s / 2);
   LifetimesWord word;
   double grown = 0, most = 0;
   Point first_half;  // what that brought
   double idle_s = seconds_between(start, end);
   Born first, second;
-  for (const SiteLifetimes& site : told_) {
+  for (const SiteLifetimes& site : sites_) {
     if (site.ages.empty()) continue;
     const auto line =
         std::find_if(lines_.begin(), lines_.end(), [&](const Line& each) { return each.site == site.site; });
@@ -130,7 +130,7 @@ LifetimesWord Lifetimes::word(Timestamp start, Timestamp end, double net_bytes, 
     first.live_bytes += older.live_bytes;
     second.allocated_bytes += younger.allocated_bytes;
     second.live_bytes += younger.live_bytes;
-    idle_s = std::min(idle_s, site.idle_s + since_told_s);
+    idle_s = std::min(idle_s, site.idle_s + since_report_s);
     if (growth <= most) continue;
     most = growth;
     word.site = site.site;

@@ -37,8 +37,8 @@ struct LifetimesWord {
 class Lifetimes {
  public:
   /// What is known of the lines that hold or allocate most. Times do not decrease.
-  void tell(Timestamp time, const std::vector<SiteLifetimes>& sites);
-  [[nodiscard]] const std::vector<SiteLifetimes>& told() const { return told_; }
+  void take(Timestamp time, const std::vector<SiteLifetimes>& sites);
+  [[nodiscard]] const std::vector<SiteLifetimes>& sites() const { return sites_; }
 
   /// About a rise of `net_bytes`; `gap_s`: the longest time that it has paused.
   [[nodiscard]] LifetimesWord word(Timestamp start, Timestamp end, double net_bytes, double gap_s) const;
@@ -58,7 +58,7 @@ class Lifetimes {
   };
 
   Timestamp time_{};
-  std::vector<SiteLifetimes> told_;  ///< at time_
+  std::vector<SiteLifetimes> sites_;  ///< at time_
   std::vector<Line> lines_;
 };
 

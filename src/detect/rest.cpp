@@ -16,7 +16,7 @@ namespace {
 /// A jump is reported for this long.
 constexpr double kJumpIsNews_s = kSecondsPerHour;
 /// Buckets that a level needs to show cycles and falls, and those it needs for anything to be reported at all.
-constexpr std::size_t kTellingBuckets = 8;
+constexpr std::size_t kReportedBuckets = 8;
 constexpr std::size_t kLeastBuckets = 4;
 /// A level's movement is the change from its first part to its last, out of this many.
 constexpr std::size_t kParts = 3;
@@ -110,7 +110,7 @@ void describe_rest(Finding& f, const Scales& scales, const Jumps& jumps, const R
   // Cycles and falls are looked for at the coarsest level with enough buckets.
   std::size_t k = c.finest_level;
   for (std::size_t i = k; i < Scales::kLevels; ++i)
-    if (scales.level(i).size() >= kTellingBuckets) k = i;
+    if (scales.level(i).size() >= kReportedBuckets) k = i;
   const std::size_t n = scales.level(k).size();
   f.state = State::steady;
   if (n < kLeastBuckets) {

@@ -66,20 +66,20 @@ bool made_the_rise(const FloorCurve& sibling, const Rise& rise) {
 
 }  // namespace
 
-SiblingSays sibling_says(const FloorCurve& sibling, const Rise& rise) {
+SiblingMove move_of_sibling(const FloorCurve& sibling, const Rise& rise) {
   const double duration_s = seconds_between(rise.start, rise.end);
-  if (!(duration_s > 0) || !(rise.net_bytes > 0)) return SiblingSays::nothing;
+  if (!(duration_s > 0) || !(rise.net_bytes > 0)) return SiblingMove::nothing;
   const std::size_t level = FloorCurve::level_for(duration_s);
   const Duration quarter = from_seconds(duration_s / 4);
   // A steady rise covers half of its way from the second quarter to the last.
   const auto then = sibling.floor_between(level, rise.start + quarter, rise.start + 2 * quarter);
   const auto now = sibling.floor_between(level, rise.end - quarter, rise.end);
-  if (!then || !now || *now < kComparable * rise.start_bytes) return SiblingSays::nothing;
-  if (*now - *then > kMoves * rise.net_bytes / 2) return SiblingSays::rises;
+  if (!then || !now || *now < kComparable * rise.start_bytes) return SiblingMove::nothing;
+  if (*now - *then > kMoves * rise.net_bytes / 2) return SiblingMove::rises;
   const double end_bytes = rise.start_bytes + rise.net_bytes;
   const double tolerance = std::min(kRiseShare * rise.net_bytes, std::max(kLevelShare * end_bytes, kLevelBytes));
-  if (*now < end_bytes - tolerance) return SiblingSays::still;
-  return made_the_rise(sibling, rise) ? SiblingSays::ended : SiblingSays::nothing;
+  if (*now < end_bytes - tolerance) return SiblingMove::still;
+  return made_the_rise(sibling, rise) ? SiblingMove::ended : SiblingMove::nothing;
 }
 
 SiblingsWord siblings_word(int still, int rising, int ended) {
@@ -89,14 +89,14 @@ SiblingsWord siblings_word(int still, int rising, int ended) {
   if (ended > 0 && ended >= still) {
     // The odds that the next sibling ends its rise, too, by Laplace's rule of succession. A sibling that never rose is
     // no evidence that this rise ends.
-    w.kind = SiblingSays::ended;
+    w.kind = SiblingMove::ended;
     w.of_them = ended;
     w.familiar = std::min(kMostFamiliar, (ended + 1.0) / (rising + still + 1.0));
     return w;
   }
   rising += ended;  // most stand still: that one of them once rose means no more than that
   if (still == 0) {
-    w.kind = SiblingSays::rises;
+    w.kind = SiblingMove::rises;
     w.of_them = rising;
     return w;
   }
@@ -105,7 +105,7 @@ SiblingsWord siblings_word(int still, int rising, int ended) {
   const double healthy = 1 / (n + 1);
   const double ways = std::lgamma(n + 1) - std::lgamma(still + 1.0) - std::lgamma(rising + 1.0);
   const double own = std::exp(ways + log_beta(rising + 1.0, still + kOthersRise) - log_beta(1, kOthersRise));
-  w.kind = SiblingSays::still;
+  w.kind = SiblingMove::still;
   w.of_them = still;
   w.odds = std::max(1.0, kOwn * own / healthy + (1 - kOwn));
   return w;
@@ -126,11 +126,11 @@ std::string SiblingsWord::describe() const {
                                                 : fmt::format("{} of its {} siblings", of_them, siblings);
   const bool singular = of_them == 1;
   switch (kind) {
-    case SiblingSays::still:
+    case SiblingMove::still:
       return fmt::format("; {} show{} no growth", who, singular ? "s" : "");
-    case SiblingSays::rises:
+    case SiblingMove::rises:
       return fmt::format("; {} rise{}, too", who, singular ? "s" : "");
-    case SiblingSays::ended:
+    case SiblingMove::ended:
       return fmt::format("; {} rose in the same way and then stopped", who);
     default:
       return {};
@@ -142,10 +142,10 @@ SiblingsWord Siblings::word(const Rise& rise) const {
   int rising = 0;
   int ended = 0;
   for (const FloorCurve* curve : curves_) {
-    const SiblingSays says = sibling_says(*curve, rise);
-    still += says == SiblingSays::still ? 1 : 0;
-    rising += says == SiblingSays::rises ? 1 : 0;
-    ended += says == SiblingSays::ended ? 1 : 0;
+    const SiblingMove move = move_of_sibling(*curve, rise);
+    still += move == SiblingMove::still ? 1 : 0;
+    rising += move == SiblingMove::rises ? 1 : 0;
+    ended += move == SiblingMove::ended ? 1 : 0;
   }
   return siblings_word(still, rising, ended);
 }

@@ -13,24 +13,24 @@ namespace vramtrack {
 
 /// What one sibling shows about a rise. `nothing`: it was not there all the time, holds much less, or was as high
 /// without rising like this.
-enum class SiblingSays : std::uint8_t {
+enum class SiblingMove : std::uint8_t {
   nothing,
   still,  ///< it stands still, at a lower level
   rises,  ///< it rises, too
   ended   ///< it made the same rise, and stands still at that level or above
 };
-SiblingSays sibling_says(const FloorCurve& sibling, const Rise& rise);
+SiblingMove move_of_sibling(const FloorCurve& sibling, const Rise& rise);
 
 /// What all of them show, likewise as a Bayes factor and as the weight of a rival.
 struct SiblingsWord {
-  SiblingSays kind = SiblingSays::nothing;
+  SiblingMove kind = SiblingMove::nothing;
   int siblings = 0;     ///< those that showed something
   int of_them = 0;      ///< those that showed `kind`
   double familiar = 0;  ///< weight of "like its siblings", relative to a leak's 1; at most 16
   double odds = 1;      ///< Bayes factor for a leak against its rivals, from 1 to 10
 
   /// Whether the rise is as expected of a healthy rank.
-  [[nodiscard]] bool explains() const { return kind == SiblingSays::ended && familiar >= 1; }
+  [[nodiscard]] bool explains() const { return kind == SiblingMove::ended && familiar >= 1; }
   /// "; 7 of its 8 siblings stand still"; empty if they show nothing.
   [[nodiscard]] std::string describe() const;
 };

@@ -73,7 +73,7 @@ class Spike final : public AlertingDetector {
   explicit Spike(const DetectionConfig& config)
       : config_(config),
         share_(config.spike_percent / 100),
-        settle_s_(config.minimum_duration_minutes * kSecondsPerMinute),
+        stable_after_s_(config.minimum_duration_minutes * kSecondsPerMinute),
         forget_s_(config.analysis_window_hours * kSecondsPerHour),
         after_(config.analysis_window_hours * kSecondsPerHour) {
     refresh_window();
@@ -113,7 +113,7 @@ class Spike final : public AlertingDetector {
                                   percent_words(), format_span(seconds_between(spike_->from, spike_->top)));
     if (spike_->outcome == SpikeOutcome::none) {
       finding.confidence = kUndecided;
-      finding.because += fmt::format("; whether it stabilises is known after {}", format_span(settle_s_));
+      finding.because += fmt::format("; whether it stabilises is known after {}", format_span(stable_after_s_));
       return finding;
     }
     const Trend trend = judge_trend(after_, config_.min_r_squared, 0);
@@ -212,7 +212,7 @@ class Spike final : public AlertingDetector {
     const std::uint64_t unseen = samples_ - looked_;
     if (unseen > 0 && static_cast<double>(unseen) * kLookOneIn < after_.samples()) return;
     looked_ = samples_;
-    if (after_.span_s() < settle_s_ || after_.samples() < static_cast<double>(config_.minimum_samples)) return;
+    if (after_.span_s() < stable_after_s_ || after_.samples() < static_cast<double>(config_.minimum_samples)) return;
     const Fit line = fit_slope(after_.all());
     const double grown = line.slope_per_s * after_.span_s();
     const bool grows = grown >= kGrowthShare * height && line.r_squared >= config_.min_r_squared;
@@ -250,7 +250,7 @@ class Spike final : public AlertingDetector {
 
   const DetectionConfig config_;
   const double share_;
-  const double settle_s_;
+  const double stable_after_s_;
   const double forget_s_;
   double window_s_ = config_.spike_window_seconds;
   ShortWindow window_;

@@ -292,14 +292,14 @@ std::vector<Alert> Engine::Core::rename(const std::vector<SeriesKey>& leaking, c
   return out;
 }
 
-void Engine::Core::tell_changes() {
+void Engine::Core::report_changes() {
   const auto place = [this](const AlertChange& change) {
     if (catalog.key(change.alert.series).metric != Metric::device_used) return 1;
     return change.news == AlertNews::cleared ? 2 : 0;
   };
   order(changes, [&](const AlertChange& a, const AlertChange& b) { return place(a) < place(b); });
   for (AlertChange& change : std::exchange(changes, {})) {
-    change.incident = incidents.tell(catalog.key(change.alert.series), change.alert, change.news);
+    change.incident = incidents.report(catalog.key(change.alert.series), change.alert, change.news);
     change.alert.incident = change.incident.id;
     if (callback) callback(change);
   }
@@ -317,13 +317,13 @@ void Engine::Core::drop_suspicion(SeriesState& s, std::string reason) {
   Alert* const suspicion = s.suspicion();
   if (suspicion == nullptr) return;
   suspicion->cleared = tick;
-  WhyOver{AlertEnd::withdrawn, std::move(reason)}.tell(*suspicion);
+  WhyOver{AlertEnd::withdrawn, std::move(reason)}.write_to(*suspicion);
 }
 
 void Engine::Core::take_back(SeriesState& s, WhyOver why) {
   Alert& alert = *s.alert();
   alert.cleared = tick;
-  std::move(why).tell(alert);
+  std::move(why).write_to(alert);
   announce(alert, AlertNews::cleared);
 }
 
@@ -341,7 +341,7 @@ void Engine::Core::clear(SeriesState& s, WhyOver why) {
     why = {AlertEnd::released, "a process on the device ended and its memory was released"};
   if (Alert* const suspicion = s.suspicion(); suspicion != nullptr && s.alert() == nullptr) {
     suspicion->cleared = tick;
-    return std::move(why).tell(*suspicion);
+    return std::move(why).write_to(*suspicion);
   }
   if (s.alert() != nullptr) take_back(s, std::move(why));
 }

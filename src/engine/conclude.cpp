@@ -75,7 +75,7 @@ void Engine::Core::leave_the_past(const SeriesState& device, Found& v) const {
   const bool higher = device.last_bytes >= end.used_bytes && !since.held_since_end(endings.no_growth_bytes());
   const bool flat = device.last_bytes <= since.floor_since_end + endings.no_growth_bytes();
   const bool is_over =
-      since.samples_since_end == 0 && since.said_out_of_memory && *since.said_out_of_memory >= end.time;
+      since.samples_since_end == 0 && since.reported_out_of_memory && *since.reported_out_of_memory >= end.time;
   const auto is_past = [&](const Finding& f) { return grows(f) && (!f.onset || *f.onset <= end.time) && !higher; };
   const auto forget = [&](Finding& f) {
     const DetectionConfig& c = config.detection;
@@ -328,9 +328,9 @@ void Engine::Core::judge_by_total(const SeriesState& device, Attributed& v) cons
 Found Engine::Core::found(const SeriesState& s) const {
   Found v = s.found();
   if (s.is_total()) leave_the_past(s, v);
-  if (s.said_end && !v.finding.leak) {
-    v.end = s.said_end;
-    if (s.last_time <= s.said_end->time) v.finding.because = kNothingAfter;
+  if (s.reported_end && !v.finding.leak) {
+    v.end = s.reported_end;
+    if (s.last_time <= s.reported_end->time) v.finding.because = kNothingAfter;
   }
   return v;
 }
@@ -387,7 +387,7 @@ Verdict Engine::Core::shown(const SeriesState& s, Decided decided) const {
             std::move(decided.end)};
   s.name_framework(v, catalog);
   if (runs)
-    runs->say(s, v);
+    runs->add_advice(s, v);
   else if (s.key.metric == Metric::process_used && !v.finding.leak && v.finding.state == State::growing)
     v.finding.because += "; an earlier run of the program would show which";
   if (s.is_total() && !v.finding.leak) v.end = s.device->last_end;
@@ -402,7 +402,7 @@ Verdict Engine::Core::verdict(const SeriesState& s) const {
 namespace {
 
 /// Fills in what is known so far about a run that goes on.
-void tell_of_present_run(SeriesView& s) {
+void describe_present_run(SeriesView& s) {
   if (s.runs.empty() || s.runs.back().end) return;
   Run& run = s.runs.back();
   run.first_alert = first_alert_of(run, s.alerts);
@@ -413,7 +413,7 @@ void tell_of_present_run(SeriesView& s) {
 }
 
 /// A device's growth and that of its suspect are one, with one beginning.
-void tell_one_growth(View& view) {
+void join_growths(View& view) {
   std::unordered_map<DeviceKey, const SeriesView*, KeyHash> devices;
   for (const SeriesView& s : view.series)
     if (s.key.metric == Metric::device_used && s.verdict.suspect && s.verdict.finding.onset)
@@ -462,21 +462,21 @@ std::shared_ptr<View> Engine::view(bool explain) const {
     view->series.push_back(s.view(core_->catalog, explain));
     view->series.back().verdict = core_->verdict(s);
   });
-  tell_one_growth(*view);
+  join_growths(*view);
   for (std::size_t i = 0; i < states.size(); ++i) {
     const SeriesState& s = *states[i];
-    SeriesView& told = view->series[i];
-    tell_of_present_run(told);
-    told.headroom = core_->headroom(s);
-    told.wall = core_->wall(s);
-    if (const MemoryWall* const at_end = s.ended ? core_->walls.at_end(s.id) : nullptr) told.wall = *at_end;
-    told.still_holds = core_->still_holding.of(s);
-    told.mark_growth = core_->marks.growth_of(s, told.verdict.finding);
+    SeriesView& shown_series = view->series[i];
+    describe_present_run(shown_series);
+    shown_series.headroom = core_->headroom(s);
+    shown_series.wall = core_->wall(s);
+    if (const MemoryWall* const at_end = s.ended ? core_->walls.at_end(s.id) : nullptr) shown_series.wall = *at_end;
+    shown_series.still_holds = core_->still_holding.of(s);
+    shown_series.mark_growth = core_->marks.growth_of(s, shown_series.verdict.finding);
     const bool has_host = s.key.metric == Metric::process_used || is_of_host(s.key.metric);
     if (const auto* known = has_host && !s.ended ? core_->hosts.of(process_key(s.key)) : nullptr)
-      if (known->holding != HostHolding{}) told.host = known->holding;
-    told.level_bytes = s.level_of(told.verdict.finding);
-    add_other_alerts(s, told);
+      if (known->holding != HostHolding{}) shown_series.host = known->holding;
+    shown_series.level_bytes = s.level_of(shown_series.verdict.finding);
+    add_other_alerts(s, shown_series);
   }
   order(view->series, [](const SeriesView& a, const SeriesView& b) {
     if ((a.key.pid != 0) != (b.key.pid != 0)) return a.key.pid == 0;

@@ -112,7 +112,7 @@ std::optional<Precedent> DeviceRuns::precedent() const {
   Precedent found;
   std::vector<double> rates;
   for (const Run& run : runs_) {
-    if (!run.end || seconds_between(run.begin, *run.end) < kTold_s) continue;
+    if (!run.end || seconds_between(run.begin, *run.end) < kReported_s) continue;
     ++found.ended;
     if (run.how != EndKind::out_of_memory || run.growth_bytes_per_s.value_or(0) <= 0) continue;
     ++found.ran_out;

@@ -20,7 +20,7 @@ std::optional<Timestamp> first_alert_of(const Run& run, const std::vector<Alert>
 class DeviceRuns {
  public:
   static constexpr std::size_t kMaxRuns = 256;
-  static constexpr double kTold_s = 60;  ///< shorter runs are counted, but not reported one by one
+  static constexpr double kReported_s = 60;  ///< shorter runs are counted, but not reported one by one
 
   /// What the readings are compared with.
   struct Levels {

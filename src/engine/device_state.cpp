@@ -20,7 +20,7 @@ void DeviceState::choose_stand_in() {
   if (before == nullptr || before == stand_in) return;
   runs = {};
   last_end.reset();
-  said_out_of_memory.reset();
+  reported_out_of_memory.reset();
   end_report.reset();
 }
 

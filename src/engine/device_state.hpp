@@ -46,14 +46,14 @@ struct DeviceState {
   std::set<SeriesId> living;  ///< its processes that have not ended
 
   DeviceRuns runs;
-  std::optional<End> last_end;                  ///< of a process that was the device's run: see Verdict::end
-  std::uint64_t floor_since_end = 0;            ///< the lowest reading since then, in bytes
-  std::uint64_t samples_since_end = 0;          ///< number of readings since then
-  std::uint64_t released_below_bytes = 0;       ///< below this, the memory of that process has been freed
-  std::optional<Timestamp> process_ended;       ///< when a process on it last ended
-  std::optional<Timestamp> last_fall;           ///< when a process other than its grower last gave memory back
-  std::optional<Timestamp> said_out_of_memory;  ///< when a program last reported it
-  std::optional<EndReport> end_report;          ///< the last one that has not explained an end yet
+  std::optional<End> last_end;                      ///< of a process that was the device's run: see Verdict::end
+  std::uint64_t floor_since_end = 0;                ///< the lowest reading since then, in bytes
+  std::uint64_t samples_since_end = 0;              ///< number of readings since then
+  std::uint64_t released_below_bytes = 0;           ///< below this, the memory of that process has been freed
+  std::optional<Timestamp> process_ended;           ///< when a process on it last ended
+  std::optional<Timestamp> last_fall;               ///< when a process other than its grower last gave memory back
+  std::optional<Timestamp> reported_out_of_memory;  ///< when a program last reported it
+  std::optional<EndReport> end_report;              ///< the last one that has not explained an end yet
 
   std::optional<double> utilisation_ratio;
   DeviceGauges gauges;

@@ -40,36 +40,36 @@ void Endings::take_growth(End& end, const SeriesState& series, const Finding& fi
 
 /// A program's own report is better evidence than any level. If its device leaked, the leak ended there: what continues
 /// is judged anew.
-void Endings::hear_out_of_memory(const Event& event) {
-  const auto hear = [&](SeriesState& s) {
+void Endings::take_out_of_memory(const Event& event) {
+  const auto take = [&](SeriesState& s) {
     if (!s.is_total() || s.samples == 0 || !s.detector) return;
-    s.device->said_out_of_memory = event.time;
+    s.device->reported_out_of_memory = event.time;
     if (s.device->used == nullptr) end_beside(s, EndKind::out_of_memory);
     const Verdict v = engine_.verdict(s);
     if (!v.finding.leak) return;
-    end_said(s, v);
+    end_reported(s, v);
   };
   if (event.device_id.empty()) {
-    said_of_any_ = event.time;
-    return table_.for_host(event.host, hear);
+    out_of_memory_of_any_ = event.time;
+    return table_.for_host(event.host, take);
   }
-  table_.for_device({event.device_id, event.host}, hear);
+  table_.for_device({event.device_id, event.host}, take);
 }
 
-void Endings::hear_end(const Event& event) {
-  const auto hear = [&](SeriesState& s) {
+void Endings::take_end(const Event& event) {
+  const auto take = [&](SeriesState& s) {
     if (!s.is_total()) return;
     // A launcher tells of the end that the kernel has told of.
     const bool by_host = event.killed_by_host || (s.device->end_report && s.device->end_report->by_host);
     s.device->end_report = EndReport{event.time, event.text, by_host};
   };
-  if (event.device_id.empty()) return table_.for_host(event.host, hear);
-  table_.for_device({event.device_id, event.host}, hear);
+  if (event.device_id.empty()) return table_.for_host(event.host, take);
+  table_.for_device({event.device_id, event.host}, take);
 }
 
 /// One report explains one end, and people are told which.
 void Endings::use_report(SeriesState& total, EndKind how) {
-  engine_.tell({now_, std::move(total.device->end_report->text)});
+  engine_.add_notice({now_, std::move(total.device->end_report->text)});
   total.device->end_report.reset();
   if (total.device->used == nullptr) end_beside(total, how);
 }
@@ -80,8 +80,8 @@ void Endings::end_beside(const SeriesState& total, EndKind how) {
     if (s.id == total.id || !is_of_allocator(s.key.metric) || !s.detector || s.samples == 0) return;
     const Verdict v = engine_.verdict(s);
     if (!v.finding.leak) return;
-    s.said_end = end_of_leak(s, v, how);
-    engine_.clear(s, with_its_run(*s.said_end));
+    s.reported_end = end_of_leak(s, v, how);
+    engine_.clear(s, with_its_run(*s.reported_end));
     s.judge_anew(config_.detection);
   });
 }
@@ -93,7 +93,7 @@ End Endings::end_of_leak(const SeriesState& s, const Verdict& v, EndKind how) co
   return end;
 }
 
-void Endings::end_said(SeriesState& total, const Verdict& v) {
+void Endings::end_reported(SeriesState& total, const Verdict& v) {
   End end = end_of_leak(total, v, EndKind::out_of_memory);
   std::uint64_t process_bytes = total.last_bytes;
   table_.for_device(device_key(total.key), [&](const SeriesState& process) {
@@ -109,12 +109,12 @@ void Endings::end_of_recording() {
   conclude_falls();
   table_.for_each([&](SeriesState& total) {
     const DeviceState& device = *total.device;
-    if (!total.is_total() || !total.detector || !device.said_out_of_memory) return;
-    if (total.samples == 0 || total.last_time > *device.said_out_of_memory) return;
-    const bool is_told = device.last_end && device.last_end->time >= total.last_time;
-    if (!is_told && device.said_out_of_memory == said_of_any_) return;  // it may be another device's
+    if (!total.is_total() || !total.detector || !device.reported_out_of_memory) return;
+    if (total.samples == 0 || total.last_time > *device.reported_out_of_memory) return;
+    const bool is_known = device.last_end && device.last_end->time >= total.last_time;
+    if (!is_known && device.reported_out_of_memory == out_of_memory_of_any_) return;  // it may be another device's
     if (device.used == nullptr) end_beside(total, EndKind::out_of_memory);
-    if (!is_told) end_said(total, engine_.verdict(total));
+    if (!is_known) end_reported(total, engine_.verdict(total));
     close_run(total, total.last_time);
   });
 }

@@ -23,7 +23,7 @@ struct WhyOver {
   std::string reason;
   std::optional<EndKind> kind{};  ///< if it ends with its run
 
-  void tell(Alert& alert) && {
+  void write_to(Alert& alert) && {
     alert.ended = end;
     alert.end_reason = std::move(reason);
     alert.end_kind = kind;
@@ -44,7 +44,7 @@ class EndingsEngine {
   /// The process has ended; calls process_ends().
   virtual void end(SeriesState& process, std::optional<EndKind> reported) = 0;
   /// Something that people should read once.
-  virtual void tell(Notice notice) = 0;
+  virtual void add_notice(Notice notice) = 0;
 
  protected:
   ~EndingsEngine() = default;
@@ -68,9 +68,9 @@ class Endings {
   /// Called after a reading of the device, once the tick is complete: whether a run begins or ends with it.
   void note_run(SeriesState& total);
   /// A program reported that the memory of a device, or of some device of the host, ran out.
-  void hear_out_of_memory(const Event& event);
+  void take_out_of_memory(const Event& event);
   /// Some program has ended, not known which: evidence about a fall at that time.
-  void hear_end(const Event& event);
+  void take_end(const Event& event);
   /// No sample follows: concludes what is not known yet. A device ended there whose process was not listed after a
   /// fall, or whose program reported after its last sample that memory ran out.
   void end_of_recording();
@@ -103,7 +103,7 @@ class Endings {
     Reading latest;                  ///< since `seen`
     Reading prior;                   ///< the one before; at `seen` the same
     bool over = false;               ///< its meaning is known
-    bool told = false;  ///< it follows a known end: all that is left to find out is which processes ended with it
+    bool is_rest = false;  ///< it follows a known end: all that is left to find out is which processes ended with it
   };
   /// What is known about a fall so far.
   enum class Means : std::uint8_t { an_end, a_restart, no_end, not_known_yet };
@@ -114,7 +114,7 @@ class Endings {
   void conclude(Fall& fall);
   void use_report(SeriesState& total, EndKind how);
   void end_beside(const SeriesState& total, EndKind how);
-  void end_said(SeriesState& total, const Verdict& verdict);
+  void end_reported(SeriesState& total, const Verdict& verdict);
   [[nodiscard]] End end_of_leak(const SeriesState& series, const Verdict& verdict, EndKind how) const;
   static void take_growth(End& end, const SeriesState& series, const Finding& finding);
   [[nodiscard]] End end_at(const SeriesState& series) const;
@@ -122,7 +122,7 @@ class Endings {
   [[nodiscard]] bool may_still_hold(const SeriesState& process, const Fall& fall, const SeriesState& total) const;
   [[nodiscard]] bool is_gone(const SeriesState& process, const Fall& fall, const SeriesState& total,
                              double unexplained_bytes) const;
-  [[nodiscard]] const SeriesState* whose_end(const Fall& fall, const SeriesState& total) const;
+  [[nodiscard]] const SeriesState* ended_process(const Fall& fall, const SeriesState& total) const;
   [[nodiscard]] static bool all_taken_is_gone(const SeriesState& total, double used_bytes, double left_bytes);
   [[nodiscard]] static bool is_reported(const SeriesState& total, Timestamp seen);
   [[nodiscard]] static bool lost_its_load(const Fall& fall, const SeriesState& total);
@@ -145,8 +145,8 @@ class Endings {
   SeriesTable& table_;
   const Timestamp& now_;
   std::vector<Fall> falls_;
-  std::optional<Timestamp> said_of_any_;  ///< the last message of out of memory that named no device
-  bool is_last_ = false;                  ///< no sample follows
+  std::optional<Timestamp> out_of_memory_of_any_;  ///< the last message of out of memory that named no device
+  bool is_last_ = false;                           ///< no sample follows
 };
 
 }  // namespace vramtrack

@@ -60,7 +60,7 @@ void Endings::notice_fall(SeriesState& s, const Sample& sample) {
   fall.end = std::move(end);
   if (is_rest_of_release(s, sample.time)) {
     if (s.device->last_end->growth_bytes_per_s) close_run(s, s.last_time);
-    fall.told = true;
+    fall.is_rest = true;
     fall.last.used_bytes = static_cast<double>(fall.end.used_bytes);
     falls_.push_back(std::move(fall));
     return;
@@ -105,12 +105,12 @@ void Endings::conclude(Fall& fall) {
     }
   }
   End end = fall.end;
-  const Means means = total == nullptr ? Means::no_end : fall.told ? Means::an_end : meaning_of(fall, *total, end);
+  const Means means = total == nullptr ? Means::no_end : fall.is_rest ? Means::an_end : meaning_of(fall, *total, end);
   fall.over = means != Means::not_known_yet;
   if (total == nullptr) return;
   if (means == Means::no_end) total->device->last_fall = fall.seen;
   if (means != Means::an_end && means != Means::a_restart) return;
-  if (!fall.told) {
+  if (!fall.is_rest) {
     const EndKind how = end.how;
     const bool was_reported = is_reported(*total, fall.seen);
     device_ends(*total, std::move(end), 0, fall.lowest_at);
@@ -154,7 +154,7 @@ bool Endings::is_gone(const SeriesState& process, const Fall& fall, const Series
 
 /// The process whose end the fall would be: the suspect, else the one that held most of it; nullptr if no visible
 /// process explains it.
-const SeriesState* Endings::whose_end(const Fall& fall, const SeriesState& total) const {
+const SeriesState* Endings::ended_process(const Fall& fall, const SeriesState& total) const {
   const SeriesState* suspect = nullptr;
   const SeriesState* most = nullptr;
   table_.for_device(device_key(total.key), [&](const SeriesState& s) {
@@ -207,14 +207,14 @@ Endings::Means Endings::meaning_of(const Fall& fall, const SeriesState& total, E
   const auto left = static_cast<double>(total.last_bytes);
   const double fallen = fall.last.used_bytes - left;
   if (left >= (1 - kLeastFall) * fall.last.used_bytes) return Means::no_end;  // it rose again
-  const bool said = total.device->said_out_of_memory &&
-                    seconds_between(*total.device->said_out_of_memory, fall.seen) <= total.release_s();
-  const EndKind by_figures = said ? EndKind::out_of_memory : kind_of(total, fall.last);
+  const bool is_reported_now = total.device->reported_out_of_memory &&
+                               seconds_between(*total.device->reported_out_of_memory, fall.seen) <= total.release_s();
+  const EndKind by_figures = is_reported_now ? EndKind::out_of_memory : kind_of(total, fall.last);
   const bool by_host = is_reported(total, fall.seen) && total.device->end_report->by_host;
   end.how = by_host ? EndKind::host_out_of_memory : by_figures;
   const Means open = seconds_between(fall.seen, now_) <= total.release_s() ? Means::not_known_yet : Means::no_end;
 
-  const SeriesState* const who = whose_end(fall, total);
+  const SeriesState* const who = ended_process(fall, total);
   if (who != nullptr) {
     if (is_gone(*who, fall, total, fallen)) {
       name(end, *who);
@@ -239,7 +239,8 @@ Endings::Means Endings::meaning_of(const Fall& fall, const SeriesState& total, E
   const bool all_gone =
       (left <= idle && fall.last.used_bytes > idle) || all_taken_is_gone(total, fall.last.used_bytes, left);
   // If the run met the limit, losing most of what it had taken suffices: the next run may be there at once.
-  const bool at_limit = said || (by_figures >= EndKind::out_of_memory && next_rise_does_not_fit(total, fall.last));
+  const bool at_limit =
+      is_reported_now || (by_figures >= EndKind::out_of_memory && next_rise_does_not_fit(total, fall.last));
   const double taken = fall.last.used_bytes - static_cast<double>(total.device->runs.lowest_bytes());
   const bool growth_gone = fall.last.onset_bytes && left <= *fall.last.onset_bytes;
   if (all_gone || (at_limit && (growth_gone || fallen >= kMostOfIt * taken))) return Means::an_end;
@@ -260,16 +261,16 @@ void Endings::end_the_gone(const Fall& fall, const SeriesState& total) {
     if (s.key.metric == Metric::process_used && s.key.pid != 0 && !s.ended) processes.push_back(&s);
   });
   const End& end = *total.device->last_end;
-  const auto is_whose = [&](const SeriesState* s) {
+  const auto is_subject = [&](const SeriesState* s) {
     return s->key.pid == end.pid && s->key.pid_start_ticks == end.pid_start_ticks;
   };
   // First the one whose end it was, then by size: each explains a part of the fall.
   std::sort(processes.begin(), processes.end(), [&](const SeriesState* a, const SeriesState* b) {
-    return is_whose(a) != is_whose(b) ? is_whose(a) : a->last_bytes > b->last_bytes;
+    return is_subject(a) != is_subject(b) ? is_subject(a) : a->last_bytes > b->last_bytes;
   });
   double unexplained_bytes = fall.last.used_bytes - static_cast<double>(total.last_bytes);
   for (SeriesState* const s : processes) {
-    if (!is_gone(*s, fall, total, unexplained_bytes) && !(is_last_ && is_whose(s))) continue;
+    if (!is_gone(*s, fall, total, unexplained_bytes) && !(is_last_ && is_subject(s))) continue;
     unexplained_bytes -= static_cast<double>(s->last_bytes);
     engine_.end(*s, {});
   }

@@ -68,7 +68,7 @@ void Engine::Core::complete_tick() {
     if (SeriesState* const s = series.find(id); s != nullptr) follow_standstill(*s);
   touched.clear();
   decide_all();
-  tell_changes();
+  report_changes();
 }
 
 void Engine::Core::decide_all() {
@@ -102,7 +102,7 @@ SeriesState& Engine::Core::revive(SeriesId id) {
   return series.begin_anew(id, catalog, config, ignore);
 }
 
-Stalls::Tell Engine::Core::teller() {
+Announce Engine::Core::announcer() {
   return [this](Alert& alert, AlertNews news) { announce(alert, news); };
 }
 
@@ -124,7 +124,7 @@ void Engine::Core::refresh_catalog() {
 void Engine::Core::refresh_limits() {
   for (const SeriesId id : touched)
     if (SeriesState* s = series.find(id); s != nullptr) refresh_limit(*s);
-  settle_limits();
+  apply_limits();
 }
 
 void Engine::Core::refresh_limit(SeriesState& s) const {
@@ -151,7 +151,7 @@ void Engine::Core::take_limit(const Event& event) {
 }
 
 /// What an event says of where memory ends holds from then on: no sample may follow.
-void Engine::Core::settle_limits() {
+void Engine::Core::apply_limits() {
   if (limits_moved.empty() && host_limits_moved.empty()) return;
   refresh_catalog();
   const auto refresh = [this](SeriesState& s) { refresh_limit(s); };
@@ -170,7 +170,7 @@ void Engine::Core::watch_headroom() {
   for (const SeriesId id : touched)
     if (const SeriesState* const s = series.find(id);
         s != nullptr && s->key.metric == Metric::process_used && !s->ignored)
-      headrooms.take(id, headroom(*s), ends_by(*s), tick, teller());
+      headrooms.take(id, headroom(*s), ends_by(*s), tick, announcer());
 }
 
 std::optional<Headroom> Engine::Core::headroom(const SeriesState& s) const {
@@ -188,16 +188,16 @@ void Engine::Core::end_process(const Event& event) {
   std::optional<EndKind> reported;
   if (event.ran_out_of_memory) reported = EndKind::out_of_memory;
   bool by_host = event.killed_by_host || hosts.was_killed(process);
-  bool is_told = false;
+  bool is_known = false;
   for (const SeriesState* const s : ending) {
     by_host = by_host || (!reported && endings.host_ran_out(*s));
-    is_told = is_told || s->alert() != nullptr;  // its end says so
+    is_known = is_known || s->alert() != nullptr;  // its end says so
   }
   if (by_host) reported = EndKind::host_out_of_memory;
   for (SeriesState* const s : ending) {
     end(*s, reported);
-    if (!by_host || is_told || s->ignored || s->key.metric != Metric::process_used) continue;
-    is_told = true;
+    if (!by_host || is_known || s->ignored || s->key.metric != Metric::process_used) continue;
+    is_known = true;
     Alert& alert = hosts.raise(*s, tick);
     Alert raised = alert;
     raised.cleared.reset();
@@ -206,8 +206,8 @@ void Engine::Core::end_process(const Event& event) {
     alert.incident = raised.incident;
     announce(alert, AlertNews::cleared);
   }
-  if (event.device_id.empty()) stalls.end(process, event.time, teller());
-  tell_changes();  // of series that may be forgotten next
+  if (event.device_id.empty()) stalls.end(process, event.time, announcer());
+  report_changes();  // of series that may be forgotten next
   forget_oldest_ended();
 }
 
@@ -231,9 +231,9 @@ void Engine::Core::end(SeriesState& s, std::optional<EndKind> reported) {
   clear(s, with_its_run(end));
   if (Alert* suspicion = s.suspicion()) {
     suspicion->cleared = tick;
-    with_its_run(end).tell(*suspicion);
+    with_its_run(end).write_to(*suspicion);
   }
-  headrooms.end(s.id, tick, teller());
+  headrooms.end(s.id, tick, announcer());
   siblings.leave(s.id);
   if (runs) runs->ended(s);
   ended.push_back(s.id);
@@ -243,7 +243,7 @@ void Engine::Core::end(SeriesState& s, std::optional<EndKind> reported) {
   if (s.key.metric == Metric::process_used) s.device->remainder.end(s.id, tick, s.release_s());
 }
 
-void Engine::Core::tell(Notice notice) {
+void Engine::Core::add_notice(Notice notice) {
   notices.push_back(std::move(notice));
   if (notices.size() > kMaxNotices) notices.pop_front();
 }
@@ -251,11 +251,11 @@ void Engine::Core::tell(Notice notice) {
 void Engine::Core::apply(const Event& event) {
   if (tick_open && event.time > tick) complete_tick();
   tick = std::max(tick, event.time);
-  if (event.kind != Event::Kind::capacity) settle_limits();
+  if (event.kind != Event::Kind::capacity) apply_limits();
   const DeviceKey device{event.device_id, event.host};
   switch (event.kind) {
     case Event::Kind::process_ended:
-      if (event.pid == 0) return endings.hear_end(event);
+      if (event.pid == 0) return endings.take_end(event);
       return end_process(event);
     case Event::Kind::device_lost:
     case Event::Kind::device_resumed: {
@@ -277,7 +277,7 @@ void Engine::Core::apply(const Event& event) {
     case Event::Kind::lifetimes:
       series.for_process({event.pid, event.pid_start_ticks, event.host}, [&](SeriesState& s) {
         const bool is_memory = s.key.metric == Metric::process_used || s.key.metric == Metric::probe_live;
-        if (is_memory && !s.ended) s.know().lifetimes().tell(event.time, event.sites);
+        if (is_memory && !s.ended) s.know().lifetimes().take(event.time, event.sites);
       });
       return;
     case Event::Kind::watch_started:
@@ -295,7 +295,7 @@ void Engine::Core::apply(const Event& event) {
       break;
     case Event::Kind::out_of_memory:
       still_holding.take(event, series);
-      endings.hear_out_of_memory(event);
+      endings.take_out_of_memory(event);
       break;
     case Event::Kind::host_out_of_memory:
       if (event.pid != 0) hosts.killed({event.pid, event.pid_start_ticks, event.host}, event.time);
@@ -305,7 +305,7 @@ void Engine::Core::apply(const Event& event) {
     case Event::Kind::note:
       break;
   }
-  if (!event.text.empty()) tell({event.time, event.text});
+  if (!event.text.empty()) add_notice({event.time, event.text});
 }
 
 void Engine::Core::forget_oldest_ended() {
@@ -342,7 +342,7 @@ void Engine::ingest(const Batch& batch) {
     core_->take(sample);
   }
   while (next_event < batch.events.size()) core_->apply(batch.events[next_event++]);
-  if (!core_->tick_open) core_->settle_limits();
+  if (!core_->tick_open) core_->apply_limits();
   for (const DeviceReading& reading : batch.readings)
     if (const auto id = core_->catalog.find({Metric::device_used, reading.device_id, 0, 0, reading.host})) {
       DeviceState& device = *core_->state(*id).device;
@@ -358,8 +358,8 @@ void Engine::ingest(const Batch& batch) {
       s->load = reading.load;
       s->has_run = s->has_run || reading.load.gpu_ratio.value_or(0) > 0;
     }
-  core_->stalls.take(batch, core_->teller());
-  core_->tell_changes();
+  core_->stalls.take(batch, core_->announcer());
+  core_->report_changes();
 }
 
 void Engine::finish() {
@@ -382,7 +382,7 @@ void Engine::end_of_recording() {
     core_->decide(s);
   });
   core_->endings.end_of_recording();
-  core_->tell_changes();
+  core_->report_changes();
 }
 
 void Engine::remember(ProgramMemory memory) {

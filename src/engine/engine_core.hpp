@@ -53,20 +53,20 @@ struct Engine::Core final : EndingsEngine {
   void go_on(Alert alert, bool stands, Timestamp until);
   void queue(SeriesState& series) override;
   SeriesState& revive(SeriesId id);
-  [[nodiscard]] Stalls::Tell teller();
+  [[nodiscard]] Announce announcer();
   void announce(Alert& alert, AlertNews news);
   [[nodiscard]] std::string work_of(const SeriesKey& key, const Alert& alert) const;
-  void tell_changes();
+  void report_changes();
   std::vector<Alert> rename(const std::vector<SeriesKey>& leaking, const std::string& incident);
   void refresh_limits();
   void refresh_limit(SeriesState& series) const;
   void take_limit(const Event& event);
-  void settle_limits();
+  void apply_limits();
   void forget_limits();
   void refresh_catalog();
   void end(SeriesState& series, std::optional<EndKind> reported) override;
   void end_process(const Event& event);
-  void tell(Notice notice) override;
+  void add_notice(Notice notice) override;
   void forget_oldest_ended();
   // alerts.cpp
   void decide(SeriesState& series);
@@ -89,9 +89,9 @@ struct Engine::Core final : EndingsEngine {
   [[nodiscard]] double cycle_of(const SeriesState& series) const;
   // facts.cpp
   void take_fact(const Sample& sample, const SeriesKey& key);
-  void tell_busy(DeviceState& device, Timestamp time, double ratio) const;
-  void tell_age(DeviceState& device) const;
-  void tell_received(DeviceState& device, Timestamp time, double bytes_per_s) const;
+  void take_busy(DeviceState& device, Timestamp time, double ratio) const;
+  void take_age(DeviceState& device) const;
+  void take_received(DeviceState& device, Timestamp time, double bytes_per_s) const;
   void describe_kind(SeriesState& series) const;
   void retire_facts(const SeriesKey& memory);
   // parts.cpp

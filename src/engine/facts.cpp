@@ -9,15 +9,15 @@ void Engine::Core::take_fact(const Sample& sample, const SeriesKey& key) {
   DeviceState* const device = series.find(device_key(key));
   switch (key.metric) {
     case Metric::device_busy:
-      if (device != nullptr) tell_busy(*device, sample.time, value / kBusyWhole);
+      if (device != nullptr) take_busy(*device, sample.time, value / kBusyWhole);
       return;
     case Metric::device_received:
-      if (device != nullptr) tell_received(*device, sample.time, value);
+      if (device != nullptr) take_received(*device, sample.time, value);
       return;
     case Metric::process_busy:
       series.for_process(process_key(key), [&](SeriesState& s) {
         if (s.key.device_id != key.device_id || s.ended) return;
-        s.tells_busy = true;
+        s.reports_busy = true;
         s.has_run = s.has_run || value > 0;
         s.know().busy(sample.time, value / kBusyWhole);
       });
@@ -44,7 +44,7 @@ void Engine::Core::take_fact(const Sample& sample, const SeriesKey& key) {
       series.for_process(process_key(key), [&](SeriesState& s) {
         if (s.ended) return;
         s.know().set_begin(sample.time - from_seconds(value));
-        tell_age(*s.device);
+        take_age(*s.device);
         if (runs) runs->know_age(s);
       });
       return;
@@ -64,11 +64,11 @@ void Engine::Core::take_fact(const Sample& sample, const SeriesKey& key) {
 }
 
 /// How busy a device is says the same of its total, and of a process that has it to itself.
-void Engine::Core::tell_busy(DeviceState& device, Timestamp time, double ratio) const {
+void Engine::Core::take_busy(DeviceState& device, Timestamp time, double ratio) const {
   if (SeriesState* const total = device.total()) total->know().busy(time, ratio);
   for (const SeriesId id : device.living) {
     SeriesState* const s = series.find(id);
-    if (s == nullptr || s->tells_busy) continue;
+    if (s == nullptr || s->reports_busy) continue;
     if (device.living.size() == 1)
       s->know().busy(time, ratio);
     else if (s->facts)
@@ -77,7 +77,7 @@ void Engine::Core::tell_busy(DeviceState& device, Timestamp time, double ratio) 
 }
 
 /// Likewise what it receives.
-void Engine::Core::tell_received(DeviceState& device, Timestamp time, double bytes_per_s) const {
+void Engine::Core::take_received(DeviceState& device, Timestamp time, double bytes_per_s) const {
   if (SeriesState* const total = device.total()) total->know().received(time, bytes_per_s);
   for (const SeriesId id : device.living) {
     SeriesState* const s = series.find(id);
@@ -90,7 +90,7 @@ void Engine::Core::tell_received(DeviceState& device, Timestamp time, double byt
 }
 
 /// How old a process is says how old its device's total is while nobody else uses the device.
-void Engine::Core::tell_age(DeviceState& device) const {
+void Engine::Core::take_age(DeviceState& device) const {
   SeriesState* const total = device.total();
   if (total == nullptr || device.living.empty()) return;
   const SeriesState* const s = series.find(*device.living.begin());

@@ -38,7 +38,7 @@ Need need_of_runs(const SeriesState& device) {
   Need need{static_cast<double>(runs.back().peak_bytes), 0};
   std::uint32_t earlier = 0;
   for (std::size_t i = runs.size() - 1; i-- > 0 && earlier < kRunsAsked;) {
-    if (seconds_between(runs[i].begin, *runs[i].end) < DeviceRuns::kTold_s) continue;
+    if (seconds_between(runs[i].begin, *runs[i].end) < DeviceRuns::kReported_s) continue;
     ++earlier;
     if (static_cast<double>(runs[i].peak_bytes) > need.bytes) need = {static_cast<double>(runs[i].peak_bytes), earlier};
   }
@@ -106,14 +106,14 @@ std::optional<Headroom> headroom_of(const SeriesState& s, const SeriesTable& tab
 }
 
 void HeadroomAlerts::take(SeriesId process, const std::optional<Headroom>& headroom, const std::string& ends_by,
-                          Timestamp time, const Tell& tell) {
+                          Timestamp time, const Announce& announce) {
   if (!headroom) return;
   const auto it = known_.find(process);
   if (headroom->fits()) {
     if (it == known_.end()) return;
     it->second.since.reset();
     if (!it->second.alerts.empty() && !it->second.alerts.back().cleared)
-      clear(it->second.alerts.back(), AlertEnd::released, "what it needs fits again", time, tell);
+      clear(it->second.alerts.back(), AlertEnd::released, "what it needs fits again", time, announce);
     return;
   }
   Known& known = it == known_.end() ? known_[process] : it->second;
@@ -132,22 +132,22 @@ void HeadroomAlerts::take(SeriesId process, const std::optional<Headroom>& headr
   alert.finding.because = headroom_words(*headroom, {}) + ends_by;
   known.alerts.push_back(std::move(alert));
   if (known.alerts.size() > kMostAlerts) known.alerts.erase(known.alerts.begin());
-  tell(known.alerts.back(), AlertNews::raised);
+  announce(known.alerts.back(), AlertNews::raised);
 }
 
-void HeadroomAlerts::end(SeriesId process, Timestamp time, const Tell& tell) {
+void HeadroomAlerts::end(SeriesId process, Timestamp time, const Announce& announce) {
   const auto it = known_.find(process);
   if (it == known_.end()) return;
   it->second.since.reset();
   if (!it->second.alerts.empty() && !it->second.alerts.back().cleared)
-    clear(it->second.alerts.back(), AlertEnd::process_ended, "the process has ended", time, tell);
+    clear(it->second.alerts.back(), AlertEnd::process_ended, "the process has ended", time, announce);
 }
 
-void HeadroomAlerts::clear(Alert& alert, AlertEnd how, std::string reason, Timestamp time, const Tell& tell) {
+void HeadroomAlerts::clear(Alert& alert, AlertEnd how, std::string reason, Timestamp time, const Announce& announce) {
   alert.cleared = std::max(time, alert.raised);
   alert.ended = how;
   alert.end_reason = std::move(reason);
-  tell(alert, AlertNews::cleared);
+  announce(alert, AlertNews::cleared);
 }
 
 bool HeadroomAlerts::adopt(const Alert& alert) {

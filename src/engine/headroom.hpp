@@ -8,6 +8,7 @@
 
 #include "core/headroom.hpp"
 #include "core/verdict.hpp"
+#include "engine/announce.hpp"
 #include "engine/run_memory.hpp"
 #include "engine/series_state.hpp"
 #include "engine/series_table.hpp"
@@ -24,14 +25,12 @@ std::optional<Headroom> headroom_of(const SeriesState& series, const SeriesTable
 /// The alerts: one a process, while what it needs does not fit. They begin and end here. Causal and deterministic.
 class HeadroomAlerts {
  public:
-  using Tell = std::function<void(Alert&, AlertNews)>;
-
   /// What is known of the process at `time`. `ends_by`: the wall that ends it, for people; empty: its device does.
   /// O(1).
   void take(SeriesId process, const std::optional<Headroom>& known, const std::string& ends_by, Timestamp time,
-            const Tell& tell);
+            const Announce& announce);
   /// The process has ended.
-  void end(SeriesId process, Timestamp time, const Tell& tell);
+  void end(SeriesId process, Timestamp time, const Announce& announce);
   void forget(SeriesId process) { known_.erase(process); }
   /// An alert that has stood since before this engine began. Returns whether
   /// one stands now.
@@ -45,7 +44,7 @@ class HeadroomAlerts {
     std::optional<Timestamp> since;  ///< it has not fitted since then
     std::vector<Alert> alerts;
   };
-  static void clear(Alert& alert, AlertEnd how, std::string reason, Timestamp time, const Tell& tell);
+  static void clear(Alert& alert, AlertEnd how, std::string reason, Timestamp time, const Announce& announce);
 
   std::unordered_map<SeriesId, Known> known_;
 };

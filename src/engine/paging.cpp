@@ -72,21 +72,21 @@ std::string basis_words(Basis basis) {
 
 /// Why the alert is due now; `what` is never `withdraw`.
 PageDecision due(const PageFacts& f) {
-  if (f.stage == Stage::confirmed_at_end) return {Paging::told, "the recording ended before an alert was due"};
-  if (f.at_rest) return {Paging::told, "memory does not grow at this moment"};
-  if (f.still_s > fresh_s(f) || has_stood_still(f)) return {Paging::told, still_words(f)};
-  if (f.in_band) return {Paging::told, "the device has moved up and down between these levels before"};
+  if (f.stage == Stage::confirmed_at_end) return {Paging::shown, "the recording ended before an alert was due"};
+  if (f.at_rest) return {Paging::shown, "memory does not grow at this moment"};
+  if (f.still_s > fresh_s(f) || has_stood_still(f)) return {Paging::shown, still_words(f)};
+  if (f.in_band) return {Paging::shown, "the device has moved up and down between these levels before"};
   if (f.lead_s <= 0) return {Paging::page, {}};
   if (f.basis != Basis::curve) return {Paging::page, basis_words(f.basis)};
   if (f.grown_s < f.least_s)
-    return {Paging::told,
+    return {Paging::shown,
             fmt::format("it has grown for {}; an alert takes {}", format_span(f.grown_s), format_span(f.least_s))};
   if (f.left_bytes && *f.left_bytes < f.free_bytes)
-    return {Paging::told, fmt::format("the growth slows down: it goes on for {} at most, and {} are free",
-                                      format_bytes(*f.left_bytes), format_bytes(f.free_bytes))};
+    return {Paging::shown, fmt::format("the growth slows down: it goes on for {} at most, and {} are free",
+                                       format_bytes(*f.left_bytes), format_bytes(f.free_bytes))};
   if (f.stood_bytes && f.used_bytes < (1 + kSameHeight) * *f.stood_bytes &&
       kSameHeight * *f.stood_bytes < f.used_bytes + f.free_bytes - *f.stood_bytes)
-    return {Paging::told, fmt::format("an earlier run stood still at {}", format_bytes(*f.stood_bytes))};
+    return {Paging::shown, fmt::format("an earlier run stood still at {}", format_bytes(*f.stood_bytes))};
   if (!f.left_s) return {Paging::page, "it is not known how much time is left"};
   const double needed = needed_s(f.lead_s, f.grown_s, f.left_s->mid);
   const std::string left = format_duration(f.left_s->low);
@@ -95,7 +95,7 @@ PageDecision due(const PageFacts& f) {
   if (f.left_s->low <= needed)
     return {Paging::page, fmt::format("memory may run out in {}{}; {}", left,
                                       is_short ? ", within the last third of this growth" : "", lead)};
-  return {Paging::told,
+  return {Paging::shown,
           fmt::format("memory lasts for {} at least; an alert is raised when {} are left{}", left, format_span(needed),
                       is_short ? fmt::format(", the last third of this growth, which is less than lead-time ({})",
                                              format_duration(f.lead_s))

@@ -102,11 +102,11 @@ struct PageFacts {
 
 /// `nothing`: nobody needs to know; `suspected`: shown as what may be a leak; `told`: shown as a leak, and nobody is
 /// notified yet; `page`: an alert is raised, or goes on; `withdraw`: the alert ends, and what it was about is shown on.
-enum class Paging : std::uint8_t { nothing, suspected, told, page, withdraw };
+enum class Paging : std::uint8_t { nothing, suspected, shown, page, withdraw };
 
 struct PageDecision {
   Paging what = Paging::nothing;
-  std::string why;  ///< in words, with the figures; of `told`, `page` and `withdraw`
+  std::string why;  ///< in words, with the figures; of `shown`, `page` and `withdraw`
 };
 
 /// Pure. Monotone: with less time left, and all else the same, what was a page stays one.

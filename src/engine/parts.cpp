@@ -79,7 +79,7 @@ void Engine::Core::derive_remainders() {
                             : catalog.intern({Metric::device_unattributed, key.id, 0, 0, key.host});
     SeriesState& rest = state(id);
     if (!rest.observe({tick, id, *bytes})) continue;
-    unreleased.take(rest, tick, teller());
+    unreleased.take(rest, tick, announcer());
     touched.push_back(id);
     if (rest.alerting() != rest.leaks() || rest.suspecting() != rest.leaks()) queue(rest);
   }
@@ -232,9 +232,9 @@ WhyOver Engine::Core::why_over(const SeriesState& s) const {
       return {line->detector->last_end(), line->detector->last_end_reason()};
   if (const SeriesState* const allocated = allocator_of(s).allocated; allocated != nullptr && allocated != &s)
     return why_over(*allocated);
-  for (const std::vector<Alert>* told : {&s.alerts, &s.suspicions})
-    if (!told->empty() && told->back().cleared && told->back().finding.leak)
-      return {told->back().ended, told->back().end_reason, told->back().end_kind};
+  for (const std::vector<Alert>* list : {&s.alerts, &s.suspicions})
+    if (!list->empty() && list->back().cleared && list->back().finding.leak)
+      return {list->back().ended, list->back().end_reason, list->back().end_kind};
   return {AlertEnd::withdrawn, "neither its processes nor the memory outside them grow"};
 }
 

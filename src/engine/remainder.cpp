@@ -93,7 +93,7 @@ double Remainder::being_released(Timestamp time) {
 }
 
 /// What is no longer needed to explain the reading has been released.
-void Remainder::settle_releases(double most_bytes) {
+void Remainder::shrink_releases(double most_bytes) {
   std::for_each(releases_.rbegin(), releases_.rend(), [&](Release& release) {
     release.bytes = std::clamp(release.bytes, 0.0, std::max(0.0, most_bytes));
     most_bytes -= release.bytes;
@@ -104,7 +104,7 @@ void Remainder::settle_releases(double most_bytes) {
 
 /// What is no longer needed to explain the remainder has come back after all. The remainder itself follows two listings
 /// later.
-void Remainder::settle_overdue() {
+void Remainder::shrink_overdue() {
   base_bytes_ = std::min(base_bytes_, *value_);
   double most_bytes = *value_ - base_bytes_;
   std::for_each(overdue_.rbegin(), overdue_.rend(), [&](Overdue& overdue) {
@@ -155,8 +155,8 @@ std::optional<std::uint64_t> Remainder::close(Timestamp time) {
   if (looks_ % kLooks == 0) least_used_bytes_ = now_->used_bytes;
   if (!value_) value_ = exact;
   value_ = std::clamp(*value_, std::min(before.low, seen.low), std::max(before.high, seen.high));
-  settle_releases(exact - *value_);
-  settle_overdue();
+  shrink_releases(exact - *value_);
+  shrink_overdue();
   return static_cast<std::uint64_t>(std::llround(std::max(0.0, *value_)));
 }
 

@@ -88,8 +88,8 @@ class Remainder {
   [[nodiscard]] double longest_silence_s() const;
   [[nodiscard]] double look_s() const;
   [[nodiscard]] double being_released(Timestamp time);
-  void settle_releases(double most_bytes);
-  void settle_overdue();
+  void shrink_releases(double most_bytes);
+  void shrink_overdue();
 
   std::map<SeriesId, Held> held_;    ///< the living processes that hold something
   std::map<SeriesId, double> also_;  ///< bytes that living processes hold beside

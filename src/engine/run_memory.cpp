@@ -181,7 +181,7 @@ void RunMemory::note_device_run(SeriesState& device) {
   if (lists_processes) return;
   const Run& run = device.device->runs.all().back();
   if (run.end) {
-    if (!seen->identity.text.empty() && !seen->is_nobodys) tell(seen->identity, run_of(device, *seen));
+    if (!seen->identity.text.empty() && !seen->is_nobodys) store(seen->identity, run_of(device, *seen));
     seen->identity = {};
     seen->curve = {};
     return;
@@ -198,11 +198,11 @@ FinishedRun RunMemory::run_of(const SeriesState& s, const Seen& seen) const {
   const bool has_runs = s.key.metric == Metric::device_used && !s.device->runs.all().empty();
   const Run* const device_run = has_runs ? &s.device->runs.all().back() : nullptr;
   const Timestamp end = device_run != nullptr ? device_run->end.value_or(s.last_time) : s.last_time;
-  const auto tells = [&](const Alert& alert) {
+  const auto is_leak = [&](const Alert& alert) {
     return alert.raised >= seen.begin && alert.finding.leak && alert.ended != AlertEnd::withdrawn;
   };
-  const bool alerted = std::any_of(s.alerts.begin(), s.alerts.end(), tells) ||
-                       std::any_of(s.suspicions.begin(), s.suspicions.end(), tells);
+  const bool alerted = std::any_of(s.alerts.begin(), s.alerts.end(), is_leak) ||
+                       std::any_of(s.suspicions.begin(), s.suspicions.end(), is_leak);
   const Finding last = s.detector ? s.finding() : s.last_found.finding;
   const EndKind how = device_run != nullptr ? device_run->how
                       : s.last_found.end    ? s.last_found.end->how
@@ -239,14 +239,14 @@ void RunMemory::ended(const SeriesState& s) {
                      [&](const SeriesState& other) { goes_on |= other.is_process() && !other.ended; });
   if (!goes_on) {
     if (const auto it = ending_.find(process_key(s.key)); it != ending_.end()) {
-      tell(it->second.identity, it->second.run);
+      store(it->second.identity, it->second.run);
       ending_.erase(it);
     }
   }
   forget(s.id);
 }
 
-void RunMemory::tell(const ProgramIdentity& identity, const FinishedRun& run) {
+void RunMemory::store(const ProgramIdentity& identity, const FinishedRun& run) {
   if (run.duration_s() < kLeastRun_s) return;
   Program program = memory_.find(identity).value_or(Program{});
   program.name = identity.name;
@@ -263,7 +263,7 @@ void RunMemory::end_all() {
     Seen* const seen = find(s.id);
     if (seen == nullptr || s.ended || seen->identity.text.empty() || seen->is_nobodys) return;
     if (seen->curve.samples() < kLeastSamples) return;
-    tell(seen->identity, run_of(s, *seen));
+    store(seen->identity, run_of(s, *seen));
   });
 }
 
@@ -294,7 +294,7 @@ std::vector<Trough> RunMemory::earlier(const SeriesState& process) const {
   return seen == nullptr ? std::vector<Trough>{} : seen->peaks;
 }
 
-void RunMemory::say(const SeriesState& s, Verdict& v) const {
+void RunMemory::add_advice(const SeriesState& s, Verdict& v) const {
   if (!s.is_process() || v.finding.leak || v.finding.state != State::growing) return;
   const Seen* const seen = find(s.id);
   if (seen == nullptr || seen->remembered || seen->identity.text.empty()) return;

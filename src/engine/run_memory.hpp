@@ -57,8 +57,8 @@ class RunMemory {
   /// Those earlier runs, in order: when each began, and its peak. Empty: none is known.
   [[nodiscard]] std::vector<Trough> earlier(const SeriesState& process) const;
 
-  /// Says what would decide the case if too little is known.
-  void say(const SeriesState& series, Verdict& verdict) const;
+  /// Adds to its reason what would decide the case if too little is known.
+  void add_advice(const SeriesState& series, Verdict& verdict) const;
 
  private:
   struct Seen {
@@ -88,7 +88,7 @@ class RunMemory {
   [[nodiscard]] static std::optional<Timestamp> begin_of(const Seen& seen);
   [[nodiscard]] static bool seen_from_start(const Seen& seen, double settled_bytes);
   [[nodiscard]] FinishedRun run_of(const SeriesState& series, const Seen& seen) const;
-  void tell(const ProgramIdentity& identity, const FinishedRun& run);
+  void store(const ProgramIdentity& identity, const FinishedRun& run);
   void note_device_run(SeriesState& device);
   void forget_days_of_leak(const SeriesState& device);
   void follow(SeriesState& device, const SeriesState* process);

@@ -292,7 +292,7 @@ SeriesView SeriesState::view(const Catalog& catalog, bool explain) const {
   v.ignored = ignored;
   if (!ended) v.load = load;
   if (leaks() && alert() == nullptr) v.paging = paging;
-  if (!ended && facts) v.sites = facts->lifetimes().told();
+  if (!ended && facts) v.sites = facts->lifetimes().sites();
   v.alerts = alerts;
   v.suspicions = suspicions;
   if (is_total()) {

@@ -122,13 +122,13 @@ struct SeriesState {
   History history;
   std::unique_ptr<FloorCurve> floors;  ///< only for an allocator's series
   std::unique_ptr<Facts> facts;        ///< null: none are known
-  bool tells_busy = false;             ///< its driver tells how busy its process is
+  bool reports_busy = false;           ///< its driver tells how busy its process is
   bool has_run = false;                ///< its driver has told that its process runs something on the device
   PeriodEstimate period;
   std::vector<Alert> alerts;
   std::vector<Alert> suspicions;        ///< see SeriesView::suspicions; for a standing one, `cleared` is empty
   Found last_found;                     ///< once `ended`
-  std::optional<End> said_end;          ///< of an allocator's series beside its device's total: memory ran out
+  std::optional<End> reported_end;      ///< of an allocator's series beside its device's total: memory ran out
   DeviceState* device = nullptr;        ///< set by the SeriesTable that owns both
   std::optional<double> limit_bytes;    ///< as the detectors know it
   std::optional<double> ceiling_bytes;  ///< it ends here at the latest: see Engine::set_ceiling

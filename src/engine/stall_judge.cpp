@@ -91,7 +91,7 @@ class Judge {
     if (p_.state == 'D' && f_.in_state_s >= window_s_) {
       because("it sleeps uninterruptibly in the kernel (state D) at each check" + waits_in());
       because("no signal reaches it, not even SIGKILL, until the kernel or the driver answers");
-      tell_rest();
+      describe_rest();
       return conclude(stalled, StallCause::uninterruptible, quiet_s, kCertainState);
     }
     if (p_.state == 'T' || p_.frozen) return stopped(quiet_s);
@@ -103,7 +103,7 @@ class Judge {
     because(p_.frozen ? "its cgroup is frozen, as by 'docker pause'"
                       : fmt::format("it was stopped by a signal (state T); 'kill -CONT' resumes it"));
     if (rests_by_nature(p_)) {
-      tell_nature();
+      describe_nature();
       return conclude(idle, StallCause::stopped, quiet_s, kStopped);
     }
     // Whoever froze it will thaw it: a container runtime, a scheduler.
@@ -111,7 +111,7 @@ class Judge {
       if (!f_.slurm_job.empty()) because("Slurm stops the processes of a job that it suspends");
       return conclude(unclear, StallCause::stopped, quiet_s, kSpinsAlone);
     }
-    tell_rest();
+    describe_rest();
     return conclude(stalled, StallCause::stopped, quiet_s, kStopped + peers_bonus());
   }
 
@@ -120,11 +120,11 @@ class Judge {
     if (f_.requests_wait_s >= window_s_ && p_.nature != ProcessNature::notebook) {
       because(counted(p_.listening->waiting, "connection waits", "connections wait") +
               " to be accepted or read at each check, and it does neither");
-      tell_nature();
-      tell_rest();
+      describe_nature();
+      describe_rest();
       return conclude(stalled, StallCause::unread_requests, quiet_s, kUnread);
     }
-    tell_nature();
+    describe_nature();
     because("it did nothing, which is usual while there are no requests");
     return conclude(idle, StallCause::unknown, quiet_s, p_.nature != ProcessNature::worker ? 0.95 : 0.85);
   }
@@ -138,7 +138,7 @@ class Judge {
       because("the process that started it has ended");
       confidence += kOrphan;
     }
-    tell_rest();
+    describe_rest();
     if (!f_.knows_gpu) {
       because(
           "whether its kernels ran is not known: other processes use its GPU, and the driver does not report which "
@@ -211,7 +211,7 @@ class Judge {
     return kPeersWork;
   }
 
-  void tell_nature() {
+  void describe_nature() {
     if (!p_.what.empty()) because("recognised as: " + p_.what);
     if (!listens(p_)) return;
     const ListeningSockets& s = *p_.listening;
@@ -229,7 +229,7 @@ class Judge {
 
   [[nodiscard]] std::string waits_in() const { return p_.waits_in.empty() ? "" : ", in " + p_.waits_in; }
 
-  void tell_rest() {
+  void describe_rest() {
     std::string words = f_.knows_gpu ? "no kernel of it ran" : "no kernel of it was seen";
     words += fmt::format(", it used {} of a core", format_percent_exact(f_.cpu_ratio));
     if (f_.knows_io) words += ", read and wrote nothing";

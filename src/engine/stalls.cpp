@@ -56,7 +56,7 @@ void Stalls::memory_changed(const ProcessKey& process, Timestamp time) {
   if (const auto known = processes_.find(process); known != processes_.end()) known->second.memory = time;
 }
 
-void Stalls::take(const Batch& batch, const Tell& tell) {
+void Stalls::take(const Batch& batch, const Announce& announce) {
   for (const ProgressReading& reading : batch.progress) look(reading);
   if (processes_.empty()) return;
   if (!batch.readings.empty() || !batch.loads.empty() || !batch.progress.empty()) {
@@ -72,9 +72,9 @@ void Stalls::take(const Batch& batch, const Tell& tell) {
   for (auto it = processes_.begin(); it != processes_.end();) {
     Watched& process = it->second;
     if (process.last.time == now) {
-      conclude(process, tell);
+      conclude(process, announce);
     } else if (process.last.pid != 0 && seconds_between(process.last.time, now) > kGap * pace_s()) {
-      if (process.alert) clear(process, now, AlertEnd::released, "it released its memory", tell);
+      if (process.alert) clear(process, now, AlertEnd::released, "it released its memory", announce);
       it = processes_.erase(it);
       continue;
     }
@@ -151,18 +151,18 @@ Stalls::Gpu Stalls::gpu_of(const SeriesState& s) const {
   if (s.paused || used == nullptr || used->paused) return Gpu::unknown;
   const auto& total = s.device->utilisation_ratio;
   bool alone = true;
-  bool driver_tells = s.load.gpu_ratio.has_value();
+  bool driver_reports = s.load.gpu_ratio.has_value();
   for (const auto& [id, other] : s.device->series) {
     if (other == &s || other->key.metric != Metric::process_used || other->ended || other->last_bytes == 0) continue;
     alone = false;
-    driver_tells = driver_tells || other->load.gpu_ratio.has_value();
+    driver_reports = driver_reports || other->load.gpu_ratio.has_value();
   }
   Gpu gpu = Gpu::unknown;
   if (s.load.gpu_ratio)
     gpu = *s.load.gpu_ratio > 0 ? Gpu::busy : Gpu::rests;
   else if (total && *total > 0 && alone)
     gpu = Gpu::busy;
-  else if (total && (*total <= 0 || driver_tells))
+  else if (total && (*total <= 0 || driver_reports))
     gpu = Gpu::rests;  // if the driver reports it, a process that runs nothing is not listed
   const auto& memory = s.device->gauges.memory_utilisation_ratio;
   if (gpu == Gpu::busy && total && *total >= kSpinningGpu && memory && *memory <= kUntouchedMemory) return Gpu::spins;
@@ -251,23 +251,23 @@ StallFacts Stalls::facts_of(const Watched& process) const {
   return f;
 }
 
-void Stalls::conclude(Watched& process, const Tell& tell) {
+void Stalls::conclude(Watched& process, const Announce& announce) {
   if (process.device == nullptr) return;
   process.stall = judge_stall(facts_of(process), window_s());
   const bool wants = process.stall && process.stall->judgement == StallJudgement::stalled && !process.ignored &&
                      process.stall->confidence >= kStallAlertConfidence;
-  if (wants && !process.alert) return raise(process, tell);
+  if (wants && !process.alert) return raise(process, announce);
   if (wants || !process.alert) return;
   const Timestamp now = process.last.time;
   // An alert from an earlier engine stands until something moves.
   const bool moved = process.cpu || process.io || process.children || process.memory || process.gpu;
   if (!process.stall && moved)
-    clear(process, now, AlertEnd::resumed, "it makes progress again", tell);
+    clear(process, now, AlertEnd::resumed, "it makes progress again", announce);
   else if (process.stall)
-    clear(process, now, AlertEnd::withdrawn, fmt::format("{}", fmt::join(process.stall->evidence, "; ")), tell);
+    clear(process, now, AlertEnd::withdrawn, fmt::format("{}", fmt::join(process.stall->evidence, "; ")), announce);
 }
 
-void Stalls::raise(Watched& process, const Tell& tell) {
+void Stalls::raise(Watched& process, const Announce& announce) {
   const Stall& stall = *process.stall;
   Alert alert;
   alert.kind = AlertKind::stall;
@@ -288,10 +288,10 @@ void Stalls::raise(Watched& process, const Tell& tell) {
   alerts.push_back(std::move(alert));
   if (alerts.size() > kMostAlerts) alerts.erase(alerts.begin());
   process.alert = process.series;
-  tell(alerts.back(), AlertNews::raised);
+  announce(alerts.back(), AlertNews::raised);
 }
 
-void Stalls::clear(Watched& process, Timestamp time, AlertEnd end, std::string reason, const Tell& tell) {
+void Stalls::clear(Watched& process, Timestamp time, AlertEnd end, std::string reason, const Announce& announce) {
   const auto alerts = alerts_.find(*process.alert);
   process.alert.reset();
   if (alerts == alerts_.end() || alerts->second.empty() || alerts->second.back().cleared) return;
@@ -299,13 +299,13 @@ void Stalls::clear(Watched& process, Timestamp time, AlertEnd end, std::string r
   alert.cleared = std::max(time, alert.raised);
   alert.ended = end;
   alert.end_reason = std::move(reason);
-  tell(alert, AlertNews::cleared);
+  announce(alert, AlertNews::cleared);
 }
 
-void Stalls::end(const ProcessKey& key, Timestamp time, const Tell& tell) {
+void Stalls::end(const ProcessKey& key, Timestamp time, const Announce& announce) {
   const auto known = processes_.find(key);
   if (known == processes_.end()) return;
-  if (known->second.alert) clear(known->second, time, AlertEnd::process_ended, "the process has ended", tell);
+  if (known->second.alert) clear(known->second, time, AlertEnd::process_ended, "the process has ended", announce);
   processes_.erase(known);
 }
 

@@ -14,6 +14,7 @@
 #include "core/config.hpp"
 #include "core/sample.hpp"
 #include "core/verdict.hpp"
+#include "engine/announce.hpp"
 #include "engine/series_table.hpp"
 #include "engine/stall_facts.hpp"
 
@@ -27,7 +28,6 @@ namespace vramtrack {
 class Stalls {
  public:
   /// Receives one change of an alert.
-  using Tell = std::function<void(Alert&, AlertNews)>;
 
   /// All must outlive this object.
   Stalls(const Config& config, const Catalog& catalog, const SeriesTable& table)
@@ -37,9 +37,9 @@ class Stalls {
   void memory_changed(const ProcessKey& process, Timestamp time);
   /// A batch has been taken in, apart from its samples and events: O(processes that are watched), and at a look
   /// O(processes times their siblings).
-  void take(const Batch& batch, const Tell& tell);
+  void take(const Batch& batch, const Announce& announce);
   /// The process has ended.
-  void end(const ProcessKey& process, Timestamp time, const Tell& tell);
+  void end(const ProcessKey& process, Timestamp time, const Announce& announce);
   /// The series is forgotten.
   void forget(SeriesId series) { alerts_.erase(series); }
   /// An alert that has stood since before this engine began: see Engine::adopt.
@@ -79,9 +79,9 @@ class Stalls {
   void place(const ProcessKey& key, Watched& process) const;
   [[nodiscard]] StallFacts facts_of(const Watched& process) const;
   [[nodiscard]] bool at_work(const Watched& process) const;
-  void conclude(Watched& process, const Tell& tell);
-  void raise(Watched& process, const Tell& tell);
-  void clear(Watched& process, Timestamp time, AlertEnd end, std::string reason, const Tell& tell);
+  void conclude(Watched& process, const Announce& announce);
+  void raise(Watched& process, const Announce& announce);
+  void clear(Watched& process, Timestamp time, AlertEnd end, std::string reason, const Announce& announce);
   [[nodiscard]] double window_s() const { return config_.stall.minutes * 60; }
   /// The time between two looks, as intended.
   [[nodiscard]] double pace_s() const { return std::max(config_.stall.look_s(), config_.watch.interval_seconds); }

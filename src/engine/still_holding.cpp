@@ -8,8 +8,8 @@
 namespace vramtrack {
 namespace {
 
-constexpr double kSettles_s = 60;    ///< a program that ends for it has ended by then
-constexpr double kStillShare = 0.5;  ///< of what it held when it ran out
+constexpr double kEndsWithin_s = 60;  ///< a program that ends for it has ended by then
+constexpr double kStillShare = 0.5;   ///< of what it held when it ran out
 
 }  // namespace
 
@@ -24,7 +24,7 @@ std::optional<StillHolds> StillHolding::of(const SeriesState& process) const {
   const auto known = known_.find(process.id);
   if (known == known_.end() || process.ended) return std::nullopt;
   const Known& then = known->second;
-  if (seconds_between(then.ran_out, process.last_time) < kSettles_s) return std::nullopt;
+  if (seconds_between(then.ran_out, process.last_time) < kEndsWithin_s) return std::nullopt;
   if (static_cast<double>(process.last_bytes) < kStillShare * static_cast<double>(then.held_bytes)) return std::nullopt;
   StillHolds out{then.ran_out, {}};
   const SeriesState* allocated = nullptr;

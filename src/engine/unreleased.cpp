@@ -13,7 +13,7 @@ constexpr std::size_t kMostAlerts = 256;
 
 }  // namespace
 
-void UnreleasedMemory::take(const SeriesState& rest, Timestamp time, const Tell& tell) {
+void UnreleasedMemory::take(const SeriesState& rest, Timestamp time, const Announce& announce) {
   std::vector<Remainder::Unreleased> now = rest.device->remainder.unreleased();
   const double least_bytes = config_.stall.min_memory_bytes();
   std::erase_if(now, [&](const Remainder::Unreleased& memory) { return memory.held_bytes < least_bytes; });
@@ -24,12 +24,12 @@ void UnreleasedMemory::take(const SeriesState& rest, Timestamp time, const Tell&
     const bool is_seen = std::any_of(now.begin(), now.end(), [&](const auto& m) { return m.process == one.process; });
     if (one.is_adopted && !one.rest_bytes) one.rest_bytes = rest.last_bytes;
     if (is_seen || (one.is_adopted && 2 * rest.last_bytes >= *one.rest_bytes)) return false;
-    clear(alerts_[one.process].back(), time, tell);
+    clear(alerts_[one.process].back(), time, announce);
     return true;
   };
   std::erase_if(standing_, is_gone);
   for (const Remainder::Unreleased& memory : now)
-    if (catalog_.holds(memory.process) && !stands(memory.process)) raise(memory, time, tell);
+    if (catalog_.holds(memory.process) && !stands(memory.process)) raise(memory, time, announce);
   bytes_[rest.id] = 0;
   for (const Remainder::Unreleased& memory : now) bytes_[rest.id] += memory.bytes;
 }
@@ -38,7 +38,7 @@ bool UnreleasedMemory::stands(SeriesId process) const {
   return std::any_of(standing_.begin(), standing_.end(), [&](const Standing& one) { return one.process == process; });
 }
 
-void UnreleasedMemory::raise(const Remainder::Unreleased& memory, Timestamp time, const Tell& tell) {
+void UnreleasedMemory::raise(const Remainder::Unreleased& memory, Timestamp time, const Announce& announce) {
   Alert alert;
   alert.kind = AlertKind::unreleased;
   alert.series = memory.process;
@@ -53,16 +53,16 @@ void UnreleasedMemory::raise(const Remainder::Unreleased& memory, Timestamp time
   alerts.push_back(std::move(alert));
   if (alerts.size() > kMostAlerts) alerts.erase(alerts.begin());
   standing_.push_back({memory.process, false, {}});
-  tell(alerts.back(), AlertNews::raised);
+  announce(alerts.back(), AlertNews::raised);
 }
 
-void UnreleasedMemory::clear(Alert& alert, Timestamp time, const Tell& tell) {
+void UnreleasedMemory::clear(Alert& alert, Timestamp time, const Announce& announce) {
   alert.cleared = std::max(time, alert.raised);
   alert.ended = AlertEnd::released;
   alert.end_reason = alert.finding.onset ? fmt::format("the memory was freed {} after the process had ended",
                                                        format_duration(seconds_between(*alert.finding.onset, time)))
                                          : "the memory was freed";
-  tell(alert, AlertNews::cleared);
+  announce(alert, AlertNews::cleared);
 }
 
 std::string UnreleasedMemory::because(const Remainder::Unreleased& memory, Timestamp time) {

@@ -10,6 +10,7 @@
 
 #include "core/config.hpp"
 #include "core/verdict.hpp"
+#include "engine/announce.hpp"
 #include "engine/remainder.hpp"
 #include "engine/series_table.hpp"
 
@@ -20,14 +21,13 @@ namespace vramtrack {
 class UnreleasedMemory {
  public:
   /// Receives one change of an alert.
-  using Tell = std::function<void(Alert&, AlertNews)>;
 
   /// All must outlive this object.
   UnreleasedMemory(const Config& config, const Catalog& catalog) : config_(config), catalog_(catalog) {}
 
   /// The device's remainder has a value at `time`; `rest` is the series that shows it. Memory below stall.min-memory-mb
   /// is ignored, as for stalls.
-  void take(const SeriesState& rest, Timestamp time, const Tell& tell);
+  void take(const SeriesState& rest, Timestamp time, const Announce& announce);
   /// The series is forgotten.
   void forget(SeriesId series);
   /// An alert that has stood since before this engine began: it stands until half of what nobody holds is given back.
@@ -46,8 +46,8 @@ class UnreleasedMemory {
     std::optional<std::uint64_t> rest_bytes;  ///< adopted: what nobody held when that was first read
   };
   [[nodiscard]] bool stands(SeriesId process) const;
-  void raise(const Remainder::Unreleased& memory, Timestamp time, const Tell& tell);
-  static void clear(Alert& alert, Timestamp time, const Tell& tell);
+  void raise(const Remainder::Unreleased& memory, Timestamp time, const Announce& announce);
+  static void clear(Alert& alert, Timestamp time, const Announce& announce);
   [[nodiscard]] static std::string because(const Remainder::Unreleased& memory, Timestamp time);
 
   const Config& config_;

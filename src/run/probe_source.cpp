@@ -49,7 +49,7 @@ Result<Progress> ProbeSource::poll(Timestamp now, Batch& out) {
     }
   }
   if (lifetimes_ == nullptr) return Progress::more;
-  for (trace::ToldProcess& process : lifetimes_->report(static_cast<double>(realtime_us()) * 1e-6))
+  for (trace::ProcessLifetimes& process : lifetimes_->report(static_cast<double>(realtime_us()) * 1e-6))
     out.events.push_back(trace::event_of(std::move(process), now));
   return Progress::more;
 }

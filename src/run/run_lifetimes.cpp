@@ -131,11 +131,11 @@ void RunLifetimes::take(const ProbedProcess& probed, std::span<const Slot> recor
   }
 }
 
-std::vector<trace::ToldProcess> RunLifetimes::report(double now_s) {
-  std::vector<trace::ToldProcess> reports;
+std::vector<trace::ProcessLifetimes> RunLifetimes::report(double now_s) {
+  std::vector<trace::ProcessLifetimes> reports;
   for (const auto& [index, process] : processes_) {
     if (process->is_over) continue;
-    if (auto sites = process->account.tell(now_s, [this](trace::SiteNumber site) { return sites_[site].words; }))
+    if (auto sites = process->account.report(now_s, [this](trace::SiteNumber site) { return sites_[site].words; }))
       reports.push_back({process->pid, process->start_ticks, std::move(*sites)});
   }
   return reports;

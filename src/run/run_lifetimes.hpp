@@ -49,7 +49,7 @@ class RunLifetimes {
 
   void take(const ProbedProcess& process, std::span<const probe::Slot> records);
   /// The processes with something to report now. `now_s`: seconds since 1970.
-  std::vector<trace::ToldProcess> report(double now_s);
+  std::vector<trace::ProcessLifetimes> report(double now_s);
   /// Rises that began since the last call, each once. `now_s`: as in report().
   std::vector<LateRise> late_rises(double now_s);
   /// One for each running process.

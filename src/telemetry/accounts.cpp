@@ -27,9 +27,9 @@ Result<std::unique_ptr<Accounts>> Accounts::open(Follower::Select select) {
   return accounts;
 }
 
-std::vector<trace::ToldProcess> Accounts::report() {
+std::vector<trace::ProcessLifetimes> Accounts::report() {
   const double now_s = static_cast<double>(monotonic_ns()) / 1e9;
-  std::vector<trace::ToldProcess> processes;
+  std::vector<trace::ProcessLifetimes> processes;
   for (const auto& [pid, process] : follower_->running()) {
     const auto known = accounts_.find(process->number);
     if (known == accounts_.end()) continue;

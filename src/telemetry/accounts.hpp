@@ -33,8 +33,8 @@ class Accounts {
   Status poll(int timeout_ms) { return follower_->poll(timeout_ms); }
   /// Waits up to `timeout_ms` until poll() has something to do. Thread-safe.
   void wait(int timeout_ms) const { follower_->wait(timeout_ms); }
-  /// The living processes with something to report now (ProcessAccount::tell).
-  std::vector<trace::ToldProcess> report();
+  /// The living processes with something to report now (ProcessAccount::report).
+  std::vector<trace::ProcessLifetimes> report();
   /// What each living process holds now, by what it is for.
   [[nodiscard]] TracedCategories::ByProcess categories() const;
 

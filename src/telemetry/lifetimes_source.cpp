@@ -74,7 +74,7 @@ Result<Progress> LifetimesSource::poll(Timestamp now, Batch& out) {
       notes_.warnings.push_back(std::move(warning));
   warnings_.clear();
   if (categories_) categories_->set(accounts_->categories());
-  for (trace::ToldProcess& process : accounts_->report())
+  for (trace::ProcessLifetimes& process : accounts_->report())
     out.events.push_back(trace::event_of(std::move(process), now));
   if (const std::uint64_t lost = accounts_->lost(); lost > reported_lost_) {
     Event note;

@@ -43,7 +43,7 @@ void ProcessAccount::freed(const telemetry_event& event) {
 }
 
 std::optional<std::vector<SiteLifetimes>> ProcessAccount::report(double now_s, const std::optional<KernelHeld>& held) {
-  auto lines = account_.tell(now_s, [this](trace::SiteNumber site) { return names_.name(site); });
+  auto lines = account_.report(now_s, [this](trace::SiteNumber site) { return names_.name(site); });
   if (!lines || !held) return lines;
   const std::int64_t below = below_the_libraries(*held, std::llround(of_driver_.live_bytes()));
   if (below <= 0) return lines;

@@ -113,19 +113,19 @@ std::vector<std::pair<Holder, std::int64_t>> Activity::peaks() const {
     bool is_ever = false;
   };
   std::map<Holder, Its> by_holder;
-  const auto settle = [](Its& its) {
+  const auto end_point = [](Its& its) {
     its.peak_bytes = std::max(its.peak_bytes, its.bytes);
     its.is_ever = its.is_ever || its.bytes != 0;
   };
   changes([&](const Change& change) {
     Its& its = by_holder[change.holder];
-    if (its.point != change.point) settle(its);
+    if (its.point != change.point) end_point(its);
     its.point = change.point;
     its.bytes += change.bytes;
   });
   std::vector<std::pair<Holder, std::int64_t>> out;
   for (auto& [holder, its] : by_holder) {
-    settle(its);
+    end_point(its);
     if (its.is_ever) out.emplace_back(holder, its.peak_bytes);
   }
   std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.second > b.second; });

@@ -85,10 +85,10 @@ const CategoryRule* StackCategories::rule_of(StackId stack) {
   return rule < 0 ? nullptr : &category_rules()[static_cast<std::size_t>(rule)];
 }
 
-void CategoryTotals::add_told(Category category, StringId name, std::int64_t bytes, std::int64_t blocks) {
+void CategoryTotals::add_reported(Category category, StringId name, std::int64_t bytes, std::int64_t blocks) {
   add(category, bytes, blocks);
   CategoryBytes& held = by_[static_cast<std::size_t>(category)];
-  held.told_bytes += bytes;
+  held.reported_bytes += bytes;
   if (name != kNoText) held.named.push_back({name, bytes});
 }
 
@@ -124,19 +124,19 @@ std::vector<Category> CategoryTotals::held() const {
   return out;
 }
 
-CategoryTotals categorize(std::span<const StackBytes> profile, std::span<const ToldBytes> told,
+CategoryTotals categorize(std::span<const StackBytes> profile, std::span<const ReportedBytes> reported,
                           StackCategories& stacks) {
   CategoryTotals out;
-  std::unordered_map<std::uint32_t, StackBytes> told_of;
-  for (const ToldBytes& each : told) {
-    out.add_told(each.category, each.name, each.bytes, each.blocks);
-    StackBytes& sum = told_of[index_of(each.stack)];
+  std::unordered_map<std::uint32_t, StackBytes> reported_of;
+  for (const ReportedBytes& each : reported) {
+    out.add_reported(each.category, each.name, each.bytes, each.blocks);
+    StackBytes& sum = reported_of[index_of(each.stack)];
     sum.bytes += each.bytes;
     sum.blocks += each.blocks;
   }
   for (const StackBytes& held : profile) {
     StackBytes rest = held;
-    if (const auto known = told_of.find(index_of(held.stack)); known != told_of.end()) {
+    if (const auto known = reported_of.find(index_of(held.stack)); known != reported_of.end()) {
       rest.bytes -= known->second.bytes;
       rest.blocks -= known->second.blocks;
     }
@@ -150,20 +150,20 @@ CategoryTotals categories_of(const Snapshot& snapshot, StackCategories& stacks, 
   CategoryTotals out;
   for (const Segment& segment : snapshot.segments) {
     if (device && segment.device != *device) continue;
-    auto told =
+    auto reported =
         std::lower_bound(snapshot.block_categories.begin(), snapshot.block_categories.end(), segment.first_block,
                          [](const BlockCategory& a, std::size_t block) { return a.block < block; });
     for (std::size_t i = segment.first_block; i < segment.first_block + segment.block_count; ++i) {
       const Block& block = snapshot.blocks[i];
-      const bool is_told = told != snapshot.block_categories.end() && told->block == i;
+      const bool is_reported = reported != snapshot.block_categories.end() && reported->block == i;
       const auto bytes = static_cast<std::int64_t>(block.requested_bytes);
       if (block.state == BlockState::active) {
-        if (is_told)
-          out.add_told(told->category, told->name, bytes, 1);
+        if (is_reported)
+          out.add_reported(reported->category, reported->name, bytes, 1);
         else
           out.add(stacks.of(block.stack), bytes, 1);
       }
-      if (is_told) ++told;
+      if (is_reported) ++reported;
     }
   }
   out.sort();

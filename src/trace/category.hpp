@@ -60,8 +60,8 @@ struct NamedBytes {
 struct CategoryBytes {
   std::int64_t bytes = 0;
   std::int64_t blocks = 0;
-  std::int64_t told_bytes = 0;    ///< the part that the program reported
-  std::vector<NamedBytes> named;  ///< the named part of told_bytes; largest first after CategoryTotals::sort()
+  std::int64_t reported_bytes = 0;  ///< the part that the program reported
+  std::vector<NamedBytes> named;    ///< the named part of told_bytes; largest first after CategoryTotals::sort()
 };
 
 /// Bytes by category. Their sum is what was added.
@@ -72,7 +72,7 @@ class CategoryTotals {
     held.bytes += bytes;
     held.blocks += blocks;
   }
-  void add_told(Category category, StringId name, std::int64_t bytes, std::int64_t blocks);
+  void add_reported(Category category, StringId name, std::int64_t bytes, std::int64_t blocks);
   void sort();
   [[nodiscard]] const CategoryBytes& operator[](Category category) const {
     return by_[static_cast<std::size_t>(category)];
@@ -86,7 +86,7 @@ class CategoryTotals {
 };
 
 /// What the program reported about blocks whose stack, or call site, is `stack`.
-struct ToldBytes {
+struct ReportedBytes {
   StackId stack = kNoStack;
   Category category = Category::unknown;
   StringId name = kNoText;
@@ -95,7 +95,7 @@ struct ToldBytes {
 };
 
 /// `profile` by category: for each stack what `told` says, and the rest by its frames.
-CategoryTotals categorize(std::span<const StackBytes> profile, std::span<const ToldBytes> told,
+CategoryTotals categorize(std::span<const StackBytes> profile, std::span<const ReportedBytes> reported,
                           StackCategories& stacks);
 
 /// Requested bytes of the live blocks of one device, or of all.
@@ -104,9 +104,9 @@ CategoryTotals categories_of(const Snapshot& snapshot, StackCategories& stacks,
 
 /// What a program reported about the blocks it holds, while its trace is read: Record::label and Record::free. `Place`:
 /// what the reader sums by. 56 bytes per reported block.
-class LiveTold {
+class LiveReports {
  public:
-  struct Told {
+  struct BlockReport {
     std::uint32_t place = 0;
     Category category = Category::unknown;
     std::uint32_t name = 0;  ///< number of a text
@@ -114,13 +114,13 @@ class LiveTold {
     std::int64_t blocks = 0;
   };
   /// Takes a report about the live block at `address`. Earlier reports about it no longer count.
-  void tell(std::uint64_t address, const Told& told) { by_address_[address] = told; }
+  void take(std::uint64_t address, const BlockReport& reported) { by_address_[address] = reported; }
   /// Ignores a block about which nothing was reported.
   void gave_back(std::uint64_t address) {
     if (!by_address_.empty()) by_address_.erase(address);
   }
   /// Null: nothing was reported about it.
-  [[nodiscard]] const Told* find(std::uint64_t address) const {
+  [[nodiscard]] const BlockReport* find(std::uint64_t address) const {
     if (by_address_.empty()) return nullptr;
     const auto known = by_address_.find(address);
     return known == by_address_.end() ? nullptr : &known->second;
@@ -128,12 +128,12 @@ class LiveTold {
   /// In no order.
   template <class Visit>
   void for_each(Visit visit) const {
-    for (const auto& [address, told] : by_address_) visit(told);
+    for (const auto& [address, reported] : by_address_) visit(reported);
   }
   [[nodiscard]] bool empty() const { return by_address_.empty(); }
 
  private:
-  std::unordered_map<std::uint64_t, Told> by_address_;
+  std::unordered_map<std::uint64_t, BlockReport> by_address_;
 };
 
 }  // namespace vramtrack::trace

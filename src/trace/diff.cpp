@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 9> kConditionNames = {"steady",  "leak", 
                                                              "outside", "too_big", "full",          "limit"};
 
 /// This many sizes are in rising order by chance once in 120 cases.
-constexpr std::size_t kTellsSizes = 5;
+constexpr std::size_t kShowsSizes = 5;
 
 /// Identifies a block: where it is, for which stack, and how large. An address that was freed and handed out again to
 /// the same line in the same size cannot be distinguished, and need not be: the site holds as much as before.
@@ -164,7 +164,7 @@ Conclusion leak_of(const Growers& growers, const Growth& growth) {
     return {Condition::leak, fmt::format("{}, but the number of blocks did not grow; {}", grew, requested),
             fmt::format("varying sizes rise by chance in 1 of {1} sets of {0} snapshots: take {2} snapshots at the "
                         "same point of a step, and name all",
-                        snapshots, snapshots == 3 ? 6 : 24, kTellsSizes)};
+                        snapshots, snapshots == 3 ? 6 : 24, kShowsSizes)};
   return {Condition::leak, fmt::format("{}; {}", grew, requested),
           "look at the lines below, from the top: what they allocate is kept somewhere (a list, a graph, a global, a "
           "cache without a limit)"};
@@ -246,7 +246,7 @@ Conclusion judge(Growth& growth, std::uint64_t least_bytes) {
             "compare snapshots of one run of one program, taken at the same point of a step"};
   // If a site grows while others give back as much, memory only moves; it does not grow.
   if (growers.bytes >= static_cast<std::int64_t>(least_bytes) && more > 0 && more * 2 >= growers.bytes) {
-    growth.is_certain = many && (growers.by_blocks * 2 >= growers.bytes || growth.usage.size() >= kTellsSizes);
+    growth.is_certain = many && (growers.by_blocks * 2 >= growers.bytes || growth.usage.size() >= kShowsSizes);
     return leak_of(growers, growth);
   }
   if (rises_always(growth)) {

@@ -18,7 +18,7 @@ class ExitTrail {
     std::uint32_t site = 0;
     std::uint64_t time_us = 0;  ///< when it was allocated
     Held held;
-    std::optional<LiveTold::Told> told;
+    std::optional<LiveReports::BlockReport> reported;
   };
   /// What the process held before the first of it.
   struct Before {

@@ -59,7 +59,7 @@ Node tree_of(const Profile& profile, const Symbols& symbols, bool only_own) {
     const std::size_t outermost = std::min(frames.size(), kMostDepth);
     for (std::size_t i = 0; i < outermost; ++i) {
       const FrameId frame = frames[frames.size() - 1 - i];
-      if (is_telling(symbols, frame) && !(only_own && is_below_own_code(kind_of(symbols, frame))))
+      if (is_informative(symbols, frame) && !(only_own && is_below_own_code(kind_of(symbols, frame))))
         descend(index_of(frame));
     }
     if (frames.empty() || (only_own && node == &root)) descend(kNoFrame);

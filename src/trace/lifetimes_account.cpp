@@ -7,12 +7,12 @@ namespace vramtrack::trace {
 namespace {
 
 /// Those that hold most, and those that hold most of what is younger than this.
-constexpr std::size_t kToldByBytes = 3, kToldByGrowth = 3;
+constexpr std::size_t kMostByBytes = 3, kMostByGrowth = 3;
 constexpr double kLately_s = 3600;
 
 }  // namespace
 
-Event event_of(ToldProcess process, Timestamp time) {
+Event event_of(ProcessLifetimes process, Timestamp time) {
   Event event;
   event.time = time;
   event.kind = Event::Kind::lifetimes;
@@ -33,12 +33,13 @@ void LifetimesAccount::free(std::uint64_t address, double time_s) {
   ledger_.free(address);
 }
 
-std::optional<std::vector<SiteLifetimes>> LifetimesAccount::tell(double now_s,
-                                                                 const std::function<std::string(SiteNumber)>& name) {
-  const double pace_s = changed_s_ > told_s_ ? kPace_s : kRetell_s;
-  if (told_s_ < 0 ? ledger_.live_bytes() < kLeastBytes : now_s - told_s_ < pace_s || now_s - changed_s_ > kForget_s)
+std::optional<std::vector<SiteLifetimes>> LifetimesAccount::report(double now_s,
+                                                                   const std::function<std::string(SiteNumber)>& name) {
+  const double pace_s = changed_s_ > reported_s_ ? kPace_s : kRetell_s;
+  if (reported_s_ < 0 ? ledger_.live_bytes() < kLeastBytes
+                      : now_s - reported_s_ < pace_s || now_s - changed_s_ > kForget_s)
     return std::nullopt;
-  told_s_ = now_s;
+  reported_s_ = now_s;
   std::vector<SiteAccount> sites = ledger_.accounts();  // the most bytes first
   const auto lately = [&](const SiteAccount& site) {
     double bytes = 0;
@@ -46,12 +47,12 @@ std::optional<std::vector<SiteLifetimes>> LifetimesAccount::tell(double now_s,
       if (now_s - cohort.end_s < kLately_s) bytes += cohort.live_bytes;
     return bytes;
   };
-  const auto rest = sites.begin() + static_cast<std::ptrdiff_t>(std::min(kToldByBytes, sites.size()));
+  const auto rest = sites.begin() + static_cast<std::ptrdiff_t>(std::min(kMostByBytes, sites.size()));
   std::stable_sort(rest, sites.end(), [&](const auto& a, const auto& b) { return lately(a) > lately(b); });
-  if (sites.size() > kToldByBytes + kToldByGrowth) sites.resize(kToldByBytes + kToldByGrowth);
-  std::vector<SiteLifetimes> told;
-  for (const SiteAccount& site : sites) told.push_back(lifetimes_of(site, name(site.site), now_s));
-  return told;
+  if (sites.size() > kMostByBytes + kMostByGrowth) sites.resize(kMostByBytes + kMostByGrowth);
+  std::vector<SiteLifetimes> reported;
+  for (const SiteAccount& site : sites) reported.push_back(lifetimes_of(site, name(site.site), now_s));
+  return reported;
 }
 
 }  // namespace vramtrack::trace

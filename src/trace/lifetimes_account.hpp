@@ -14,14 +14,14 @@
 namespace vramtrack::trace {
 
 /// What is to be told of one process.
-struct ToldProcess {
+struct ProcessLifetimes {
   std::uint32_t pid = 0;
   std::uint64_t start_ticks = 0;
   std::vector<SiteLifetimes> sites;
 };
 
 /// As the judge takes it.
-Event event_of(ToldProcess process, Timestamp time);
+Event event_of(ProcessLifetimes process, Timestamp time);
 
 /// Not thread-safe. Memory: that of a SurvivalLedger.
 class LifetimesAccount {
@@ -34,7 +34,7 @@ class LifetimesAccount {
   /// What is to be told now, if anything: the lines that hold most, and those that allocated most lately of what is
   /// live. Nothing before it holds kLeastBytes; then at most every kPace_s, every kRetell_s while nothing happens, and
   /// not at all once that is so for kForget_s. `now_s`: on the clock of the events. `name`: of a site.
-  std::optional<std::vector<SiteLifetimes>> tell(double now_s, const std::function<std::string(SiteNumber)>& name);
+  std::optional<std::vector<SiteLifetimes>> report(double now_s, const std::function<std::string(SiteNumber)>& name);
 
   static constexpr double kLeastBytes = 8 << 20;
   static constexpr double kPace_s = 30;  ///< as other facts beside memory
@@ -43,7 +43,7 @@ class LifetimesAccount {
 
  private:
   SurvivalLedger ledger_;
-  double changed_s_ = 0, told_s_ = -1;
+  double changed_s_ = 0, reported_s_ = -1;
 };
 
 }  // namespace vramtrack::trace

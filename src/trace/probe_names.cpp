@@ -146,7 +146,7 @@ SiteLine ProbeNames::line(StackId stack) const {
   for (const FrameId frame : symbols_->stack(stack)) {
     if (own_frames_.count(index_of(frame)) != 0) return {frame, true, true};
     const std::string_view name = symbols_->name(frame);
-    if (!begins_a_thread(name) && is_telling(*symbols_, frame)) out = {frame, true, false};
+    if (!begins_a_thread(name) && is_informative(*symbols_, frame)) out = {frame, true, false};
   }
   if (!out.is_known && !symbols_->stack(stack).empty()) out = {symbols_->stack(stack).back(), true, false};
   return out;

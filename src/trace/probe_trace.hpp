@@ -108,7 +108,7 @@ class ProcessTrace {
   /// The failure that the program saw. Null: none.
   [[nodiscard]] const MemoryFailure* failure() const { return failures_.seen(has_framework_); }
   /// What the program reported about live blocks; `place` is the index of the call site.
-  [[nodiscard]] const std::vector<LiveTold::Told>& told() const { return told_; }
+  [[nodiscard]] const std::vector<LiveReports::BlockReport>& reported() const { return reported_; }
   [[nodiscard]] const KeeperLooks& looks() const { return looks_; }
   /// What each call site holds, block by block: allocated when, and at the exit given back in which order.
   [[nodiscard]] const std::vector<SiteBlocks>& blocks() const { return blocks_; }
@@ -174,8 +174,8 @@ class ProcessTrace {
   KeeperLooks looks_;
   LastAllocations last_allocations_;
   std::vector<SiteBlocks> blocks_;
-  LiveTold live_told_;
-  std::vector<LiveTold::Told> told_;
+  LiveReports live_reports_;
+  std::vector<LiveReports::BlockReport> reported_;
 
   std::uint64_t events_ = 0, last_us_ = 0, shown_us_ = 0, end_us_ = 0, exit_us_ = 0;
   std::uint64_t interval_ = 0, most_interval_ = 0;

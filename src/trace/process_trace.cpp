@@ -180,10 +180,10 @@ void ProcessTrace::give_back(AddressTable<LiveCell>& table, LiveCell* cell, std:
     changed(site, held, -1);
     // What became unused since then was not its site's when the trail began.
     if (cell->time_us <= trail_.before().place.time_us && !(is_driver && trail_.erase_unused(cell->address))) {
-      const LiveTold::Told* const told = live_told_.find(cell->address);
-      trail_.add({cell->site, cell->time_us, held, told == nullptr ? std::nullopt : std::optional(*told)});
+      const LiveReports::BlockReport* const reported = live_reports_.find(cell->address);
+      trail_.add({cell->site, cell->time_us, held, reported == nullptr ? std::nullopt : std::optional(*reported)});
     }
-    live_told_.gave_back(cell->address);
+    live_reports_.gave_back(cell->address);
     if (floors_.is_of_earlier_epoch(cell->time_us)) ++site.returned;
     visit(site, cell->address, now_us, -held.bytes);
   }
@@ -282,7 +282,7 @@ void ProcessTrace::label(const probe::Slot& slot) {
   const LiveCell* const cell = named_block(slot.address);
   if (!category || cell == nullptr) return;
   const Held held = cell->held();
-  live_told_.tell(slot.address, {cell->site, *category, probe::number_of(slot), held.bytes, held.blocks});
+  live_reports_.take(slot.address, {cell->site, *category, probe::number_of(slot), held.bytes, held.blocks});
 }
 
 void ProcessTrace::look(const probe::Slot& slot) {
@@ -316,7 +316,7 @@ void ProcessTrace::finish(std::uint64_t end_us) {
       CallSite& site = sites_[cell.site];
       site.oldest_us = std::min<std::uint64_t>(site.oldest_us, cell.time_us);
     });
-  live_told_.for_each([this](const LiveTold::Told& told) { told_.push_back(told); });
+  live_reports_.for_each([this](const LiveReports::BlockReport& reported) { reported_.push_back(reported); });
   has_exit_ = !trail_.empty() && (is_ending_ || trail_.is_most());
   if (has_exit_) return_exit();
   floors_.finish(sites_.all(), has_exit_ ? std::optional(trail_.before().place) : std::nullopt);
@@ -333,7 +333,7 @@ void ProcessTrace::return_exit() {
     CallSite& site = sites_[returned.site];
     changed(site, returned.held, 1);
     site.oldest_us = std::min(site.oldest_us, returned.time_us);
-    if (returned.told) told_.push_back(*returned.told);
+    if (returned.reported) reported_.push_back(*returned.reported);
   }
   for (const auto& [address, site] : trail_.unused())
     if (const LiveCell* const cell = live_cells_[0].find(address)) changed(sites_[site], cell->held(), -1);

@@ -70,7 +70,7 @@ bool is_nameless(std::string_view name, std::string_view file) {
 }
 
 Rank rank(const Symbols& symbols, FrameId frame) {
-  if (!is_telling(symbols, frame)) return kNoise;
+  if (!is_informative(symbols, frame)) return kNoise;
   const std::string_view file = symbols.file(frame);
   if (!is_python(file)) return kNative;
   if (is_framework(file)) return kFramework;
@@ -111,7 +111,7 @@ Profile live_profile(const Snapshot& snapshot, std::optional<std::uint32_t> devi
   return builder.profile();
 }
 
-bool is_telling(const Symbols& symbols, FrameId frame) {
+bool is_informative(const Symbols& symbols, FrameId frame) {
   const std::string_view name = symbols.name(frame);
   const std::string_view file = symbols.file(frame);
   // CPython's own functions; symbolizers often give its static ones the name of a neighbour (PyUnicode_Tailmatch).

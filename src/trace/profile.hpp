@@ -58,7 +58,7 @@ std::vector<LineBytes> by_line(const Profile& profile, const LineOf& line_of);
 std::vector<LineBytes> by_line(const Profile& profile, const Symbols& symbols);
 
 /// False for frames that are of no use to a person: the recorder's own, the interpreter's calls.
-bool is_telling(const Symbols& symbols, FrameId frame);
+bool is_informative(const Symbols& symbols, FrameId frame);
 
 /// A line of PyTorch's own Python code.
 bool is_framework(const Symbols& symbols, FrameId frame);

@@ -161,11 +161,11 @@ std::vector<RecentRise> RecentGrowth::rises(double now_s) {
     if (site.window >= 0) fill(site, last + 1);
   for (SiteNumber number = 0; number < sites_.size(); ++number) {
     Site& site = sites_[number];
-    if (site.window < 0 || site.is_told || site.blocks < static_cast<std::int64_t>(kRises)) continue;
+    if (site.window < 0 || site.is_reported || site.blocks < static_cast<std::int64_t>(kRises)) continue;
     for (const std::size_t joined : kScales) {
       const auto rise = rise_of(number, joined, last);
       if (!rise) continue;
-      site.is_told = true;
+      site.is_reported = true;
       out.push_back(*rise);
       break;
     }

@@ -72,7 +72,7 @@ class RecentGrowth {
     std::int64_t bytes = 0, blocks = 0;
     std::int64_t window = -1;  ///< the last that is filled
     std::int64_t first = 0;    ///< in which it came
-    bool is_told = false;
+    bool is_reported = false;
   };
 
   Window& touch(Site& site, double time_s);

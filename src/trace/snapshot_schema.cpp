@@ -102,7 +102,7 @@ enum : std::uint8_t { text, split, collect, expandable };
 namespace annotation {
 enum : std::uint8_t { name, stage, device, time_us };
 }
-namespace told {
+namespace reported {
 enum : std::uint8_t { address, category, name };
 }
 namespace oom_note {
@@ -172,9 +172,9 @@ SnapshotSchema::SnapshotSchema(Snapshot& snapshot, Symbols& symbols, const ReadO
   field(kOomNote, k_device_free_bytes, Kind::integer, oom_note::device_free);
   field(kOomNote, k_device_total_bytes, Kind::integer, oom_note::device_total);
   field(kOomNote, k_allowed_bytes, Kind::integer, oom_note::allowed);
-  field(kToldBlock, k_address, Kind::integer, told::address);
-  field(kToldBlock, k_category, Kind::label, told::category);
-  field(kToldBlock, k_name, Kind::label, told::name);
+  field(kReportedBlock, k_address, Kind::integer, reported::address);
+  field(kReportedBlock, k_category, Kind::label, reported::category);
+  field(kReportedBlock, k_name, Kind::label, reported::name);
   no_compile_context_ = symbols.intern("N/A");
 }
 
@@ -195,8 +195,8 @@ std::uint8_t SnapshotSchema::role_of(const Slot& parent, StringId key, bool is_d
         return parent.is_host ? kEvent : kNone;  // those of the host have no device, and so no list for each
       case kAnnotations:
         return kAnnotation;
-      case kTold:
-        return kToldBlock;
+      case kReports:
+        return kReportedBlock;
       case kRoot:
         return word(key) == k_allocator_settings ? kSettings : word(key) == k_vramtrack_oom ? kOomNote : kNone;
       default:
@@ -217,7 +217,7 @@ std::uint8_t SnapshotSchema::role_of(const Slot& parent, StringId key, bool is_d
         case k_external_annotations:
           return kAnnotations;
         case k_vramtrack_categories:
-          return kTold;
+          return kReports;
         default:
           return kNone;
       }
@@ -400,9 +400,9 @@ bool SnapshotSchema::seal(Slot& slot, Value& out) {
     case kOomNote:
       seal_oom_note(slot);
       return true;
-    case kToldBlock:
-      if (const auto category = parse_category(symbols_.text(static_cast<StringId>(slot.get(told::category)))))
-        told_.push_back({slot.get(told::address), *category, static_cast<StringId>(slot.get(told::name))});
+    case kReportedBlock:
+      if (const auto category = parse_category(symbols_.text(static_cast<StringId>(slot.get(reported::category)))))
+        reported_.push_back({slot.get(reported::address), *category, static_cast<StringId>(slot.get(reported::name))});
       return true;
     case kAnnotation:
       snapshot_.annotations.push_back(
@@ -629,16 +629,20 @@ void SnapshotSchema::label_blocks() {
                    [](const BlockAnnotation& a, const BlockAnnotation& b) { return a.block < b.block; });
 }
 
-void SnapshotSchema::tell_blocks() {
-  if (told_.empty()) return;
-  std::stable_sort(told_.begin(), told_.end(), [](const Told& a, const Told& b) { return a.address < b.address; });
+void SnapshotSchema::categorize_blocks() {
+  if (reported_.empty()) return;
+  std::stable_sort(reported_.begin(), reported_.end(),
+                   [](const BlockReport& a, const BlockReport& b) { return a.address < b.address; });
   for (std::size_t i = 0; i < snapshot_.blocks.size(); ++i) {
     const Block& block = snapshot_.blocks[i];
     if (block.state != BlockState::active) continue;
-    const auto told = std::lower_bound(told_.begin(), told_.end(), block.address,
-                                       [](const Told& a, std::uint64_t address) { return a.address < address; });
-    if (told == told_.end() || told->address - block.address >= std::max<std::uint64_t>(block.size_bytes, 1)) continue;
-    snapshot_.block_categories.push_back({i, told->category, told->name});
+    const auto reported =
+        std::lower_bound(reported_.begin(), reported_.end(), block.address,
+                         [](const BlockReport& a, std::uint64_t address) { return a.address < address; });
+    if (reported == reported_.end() ||
+        reported->address - block.address >= std::max<std::uint64_t>(block.size_bytes, 1))
+      continue;
+    snapshot_.block_categories.push_back({i, reported->category, reported->name});
   }
 }
 
@@ -648,7 +652,7 @@ bool SnapshotSchema::finish() {
         "a pickle without segments and traces: it is not a snapshot, or one of a program that had allocated nothing; "
         "expected a file of torch.cuda.memory._dump_snapshot");
   label_blocks();
-  tell_blocks();
+  categorize_blocks();
   const auto note = [this](std::uint64_t count, std::string text) {
     if (count > 0) snapshot_.notes.push_back(std::move(text));
   };

@@ -38,8 +38,8 @@ class SnapshotSchema {
     kAnnotations,
     kAnnotation,
     kOomNote,
-    kTold,
-    kToldBlock,
+    kReports,
+    kReportedBlock,
     kRoles
   };
 
@@ -111,7 +111,7 @@ class SnapshotSchema {
   StackId stack_of(const Slot& slot, unsigned frames, unsigned forward);
   void annotate_spans(const AllocEvent& event, std::uint32_t device);
   void label_blocks();
-  void tell_blocks();
+  void categorize_blocks();
   DeviceTrace& trace_at(bool is_host, std::uint32_t index);
 
   Snapshot& snapshot_;
@@ -124,12 +124,12 @@ class SnapshotSchema {
     StackId stack = kNoStack;
   };
   std::vector<HistoryItem> history_;  ///< of the block that is being read
-  struct Told {
+  struct BlockReport {
     std::uint64_t address = 0;
     Category category = Category::unknown;
     StringId name = kNoText;
   };
-  std::vector<Told> told_;
+  std::vector<BlockReport> reported_;
   LiveLabels labels_;
   StringId no_compile_context_ = kNoText;
   bool host_events_are_flat_ = false;

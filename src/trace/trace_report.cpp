@@ -539,7 +539,7 @@ void merge(ReportSite& into, const ReportSite& other) {
   into.pids.insert(into.pids.end(), other.pids.begin(), other.pids.end());
 }
 
-void tell_residual(const ProbeTrace& trace, TraceReport& report) {
+void report_residual(const ProbeTrace& trace, TraceReport& report) {
   for (const auto& process : trace.processes()) {
     const auto& readings = process->readings();
     if (readings.empty()) continue;
@@ -839,24 +839,24 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
   std::vector<Membership> members;  // of each site
   std::vector<std::size_t> joined;  // groups that have a site in common
   for (const auto& process : trace.processes()) {
-    ReportProcess& told = report.processes.emplace_back();
-    told.pid = process->process().pid;
-    told.command = process->command();
-    told.events = process->events();
-    told.peak_bytes = process->peak_bytes();
-    told.cached_bytes = process->cached_bytes();
-    told.freed_of_before = process->freed_of_before();
-    told.epochs = process->floors().epoch_count();
-    told.epoch_name = process->floors().epoch_name();
-    told.can_tell =
+    ReportProcess& reported = report.processes.emplace_back();
+    reported.pid = process->process().pid;
+    reported.command = process->command();
+    reported.events = process->events();
+    reported.peak_bytes = process->peak_bytes();
+    reported.cached_bytes = process->cached_bytes();
+    reported.freed_of_before = process->freed_of_before();
+    reported.epochs = process->floors().epoch_count();
+    reported.epoch_name = process->floors().epoch_name();
+    reported.can_tell =
         process->floors().stretch_count() >= kLeastParts + 2 || process->floors().epoch_count() >= kLeastEpochs;
-    report.can_tell = report.can_tell || told.can_tell;
-    report.cached_bytes += told.cached_bytes;
+    report.can_tell = report.can_tell || reported.can_tell;
+    report.cached_bytes += reported.cached_bytes;
     const std::optional<ProbeEnd>& end = process->end() ? process->end() : trace.end();
     if (end && end->signal == 0 && !process->names().is_python() && !process->goes_on()) report.has_native_exit = true;
     for (std::size_t i = 0; i < kLedgers; ++i) {
-      told.live_bytes[i] = process->live_bytes(static_cast<Ledger>(i));
-      report.live_bytes[i] += told.live_bytes[i];
+      reported.live_bytes[i] = process->live_bytes(static_cast<Ledger>(i));
+      report.live_bytes[i] += reported.live_bytes[i];
     }
     for (Line& line : lines_of(*process, names, groups)) {
       ReportSite& site = line.site;
@@ -864,7 +864,7 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
         ++report.suppressed_sites;
         continue;
       }
-      if (site.leak) ++told.leaking_sites;
+      if (site.leak) ++reported.leaking_sites;
       const auto key = std::tuple(site.ledger, site.line.is_known ? index_of(site.line.frame) : IdTable::kNone,
                                   site.line.is_known ? std::string_view{} : site.call, site.part);
       const auto [at, is_new] = place.try_emplace(key, report.sites.size());
@@ -896,7 +896,7 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
   find_leaks(report, members, joined);
   for (Finding& finding : report.findings)
     if (!finding.keeper) finding.why_no_keeper = why_no_keeper(trace, report.sites[finding.sites.front()]);
-  tell_residual(trace, report);
+  report_residual(trace, report);
   StackCategories stacks(names.symbols());
   report.categories = categories_of(trace, names, stacks);
   report.calls = held_by(trace, call_of);
@@ -939,20 +939,20 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
 
 CategoryTotals categories_of(const ProbeTrace& trace, ProbeNames& names, StackCategories& stacks) {
   const Profile profile = profile_of(trace, names, Ledger::device);
-  std::vector<ToldBytes> told;
+  std::vector<ReportedBytes> reported;
   for (const auto& process : trace.processes())
-    for (const LiveTold::Told& each : process->told()) {
+    for (const LiveReports::BlockReport& each : process->reported()) {
       const CallSite& site = process->sites()[each.place];
       if (site.ledger != Ledger::device) continue;
       const StringId name = each.name == 0 ? kNoText : names.symbols().intern(process->names().text(each.name));
-      told.push_back({names.stack(*process, site.stack), each.category, name, each.bytes, each.blocks});
+      reported.push_back({names.stack(*process, site.stack), each.category, name, each.bytes, each.blocks});
     }
-  CategoryTotals totals = categorize(profile, told, stacks);
+  CategoryTotals totals = categorize(profile, reported, stacks);
   for (const auto& process : trace.processes()) {
-    std::map<std::uint32_t, Held> told_of;  // by call site
-    for (const LiveTold::Told& each : process->told()) {
-      told_of[each.place].bytes += each.bytes;
-      told_of[each.place].blocks += each.blocks;
+    std::map<std::uint32_t, Held> reported_of;  // by call site
+    for (const LiveReports::BlockReport& each : process->reported()) {
+      reported_of[each.place].bytes += each.bytes;
+      reported_of[each.place].blocks += each.blocks;
     }
     for (std::uint32_t i = 0; i < process->sites().size(); ++i) {
       const CallSite& site = process->sites()[i];
@@ -960,8 +960,8 @@ CategoryTotals categories_of(const ProbeTrace& trace, ProbeNames& names, StackCa
       const Category of_stack = stacks.of(names.stack(*process, site.stack));
       const Category by_call = category_of(probe::info_of(site.call), of_stack);
       if (by_call == of_stack) continue;
-      const Held told_here = told_of[i];
-      const Held rest{site.live.bytes - told_here.bytes, site.live.blocks - told_here.blocks};
+      const Held reported_here = reported_of[i];
+      const Held rest{site.live.bytes - reported_here.bytes, site.live.blocks - reported_here.blocks};
       totals.add(of_stack, -rest.bytes, -rest.blocks);
       totals.add(by_call, rest.bytes, rest.blocks);
     }

@@ -508,10 +508,10 @@ class Links(unittest.TestCase):
 class Glossary(unittest.TestCase):
     """The types that the headers of src/ declare, against the glossary of docs/ARCHITECTURE.md."""
 
-    PLAIN = ("agent", "cli", "explain", "fleet", "gate", "health", "host", "live", "nsys", "period", "probe", "recorded", "report", "run", "sizing",
-             "source/log", "store", "symbolize", "telemetry", "top")
-    # Types of other modules that those folders use, and a field of JSON.
-    FOREIGN = {"ToldProcess", "can_tell"}
+    PLAIN = ("agent", "cli", "core", "detect", "engine", "explain", "fleet", "gate", "health", "host", "live", "nsys", "period", "probe", "recorded", "report", "run",
+             "sizing", "source/log", "store", "symbolize", "telemetry", "top", "trace")
+    # Members that are named as their fields of JSON.
+    FOREIGN = {"can_tell", "hears_xids"}
     TOKEN = re.compile(r"namespace\s+([\w:]*)\s*\{|(?:class|struct)\s+(?:alignas\([^)]*\)\s*)?([A-Z]\w*)\s*(?:final)?\s*(?::[^:;{][^;{]*)?\{|[{}]")
 
     @classmethod

@@ -22,7 +22,7 @@ std::string names_words(const Symbols& symbols, const CategoryBytes& held) {
 
 }  // namespace
 
-bool tells_anything(const CategoryTotals& totals) {
+bool has_any(const CategoryTotals& totals) {
   const auto held = totals.held();
   return !held.empty() && held.front() != Category::unknown;
 }
@@ -45,7 +45,7 @@ void categories_json(JsonText& j, const Symbols& symbols, const CategoryTotals& 
   for (const Category category : totals.held()) {
     const CategoryBytes& held = totals[category];
     j.begin_object().field("category", category_name(category)).field("bytes", held.bytes);
-    j.field("blocks", held.blocks).field("told_bytes", held.told_bytes).key("named").begin_array();
+    j.field("blocks", held.blocks).field("told_bytes", held.reported_bytes).key("named").begin_array();
     for (std::size_t i = 0; i < held.named.size() && i < most; ++i)
       j.begin_object().field("name", symbols.text(held.named[i].name)).field("bytes", held.named[i].bytes).end_object();
     j.end_array().end_object();
@@ -55,7 +55,7 @@ void categories_json(JsonText& j, const Symbols& symbols, const CategoryTotals& 
 
 std::string category_series_text(std::span<const CategoryTotals> moments, std::string_view indent) {
   std::string out;
-  if (moments.empty() || std::none_of(moments.begin(), moments.end(), tells_anything)) return out;
+  if (moments.empty() || std::none_of(moments.begin(), moments.end(), has_any)) return out;
   for (std::size_t i = 0; i < kCategories; ++i) {
     const auto category = static_cast<Category>(i);
     const auto bytes_of = [category](const CategoryTotals& totals) { return totals[category].bytes; };

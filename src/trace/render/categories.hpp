@@ -12,7 +12,7 @@
 namespace vramtrack::trace {
 
 /// Whether any category other than unknown holds memory.
-bool tells_anything(const CategoryTotals& totals);
+bool has_any(const CategoryTotals& totals);
 /// A line for each category that holds anything, with the largest of its named tensors.
 std::string categories_text(const Symbols& symbols, const CategoryTotals& totals, std::string_view indent);
 /// [{"category", "bytes", "blocks", "told_bytes", "named": [{"name", "bytes"}, ...]}, ...], of the named at most

@@ -31,7 +31,8 @@ std::vector<std::string> stack_words(const Symbols& symbols, StackId stack, std:
   for (const FrameId frame : symbols.stack(stack)) {
     begun = begun || frame == site;
     // Outside a Python line, show only Python lines: who called it, not how the interpreter did.
-    if (!begun || !is_telling(symbols, frame) || (is_python(symbols, *site) && !is_python(symbols, frame))) continue;
+    if (!begun || !is_informative(symbols, frame) || (is_python(symbols, *site) && !is_python(symbols, frame)))
+      continue;
     lines.push_back(printable(frame_words(symbols, frame)));
     if (lines.size() == most) break;
   }

@@ -117,7 +117,7 @@ void device_text(std::string& out, const Snapshot& snapshot, const Symbols& symb
     if (lines.size() > top)
       out += fmt::format("  and {} more line{}\n", lines.size() - top, lines.size() - top == 1 ? "" : "s");
   }
-  if (const CategoryTotals categories = categories_of(snapshot, stacks, device.device); tells_anything(categories)) {
+  if (const CategoryTotals categories = categories_of(snapshot, stacks, device.device); has_any(categories)) {
     out += "\n  what it is\n";
     out += categories_text(symbols, categories, "  ");
   }

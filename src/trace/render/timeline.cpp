@@ -57,7 +57,7 @@ void device_text(std::string& out, const Snapshot& snapshot, const Symbols& symb
     for (const std::string& name : peak.inside) out += fmt::format("    inside {}\n", printable(name));
     out += sites_text(symbols, peak.sites, peak.at.live_bytes, sites, "    ",
                       labels_at(snapshot, t.device, peak.at.event));
-    if (const CategoryTotals categories = categorize(peak.sites, {}, stacks); tells_anything(categories))
+    if (const CategoryTotals categories = categorize(peak.sites, {}, stacks); has_any(categories))
       out += "    what it is\n" + categories_text(symbols, categories, "   ");
   }
 }

@@ -295,7 +295,7 @@ std::string trace_report_json(const TraceReport& report, const ProbeNames& names
     json.begin_object()
         .field("category", category_name(category))
         .field("bytes", report.categories[category].bytes)
-        .field("told_bytes", report.categories[category].told_bytes)
+        .field("told_bytes", report.categories[category].reported_bytes)
         .end_object();
   json.end_array().key("calls").begin_array();
   for (const auto& [call, held] : report.calls)
@@ -407,7 +407,7 @@ std::string trace_diff_text(const Profile& change, const ProbeNames& names, std:
   if (lines.size() > sites) out += fmt::format("and {} more\n", lines.size() - sites);
   StackCategories stacks(names.symbols());
   const CategoryTotals totals = categorize(change, {}, stacks);
-  if (tells_anything(totals)) {
+  if (has_any(totals)) {
     out += "\nby category\n";
     for (const Category category : totals.held())
       out += fmt::format("{:>12} {:>+9} blocks  {}\n", format_change(totals[category].bytes), totals[category].blocks,

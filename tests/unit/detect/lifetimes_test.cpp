@@ -46,7 +46,7 @@ LifetimesWord word(const std::vector<Line>& lines, double start, double end, dou
     std::vector<SiteLifetimes> sites;
     double live = 0;
     for (const Line& line : lines) live += (sites.push_back(line.told(t)), sites.back().live_bytes);
-    lifetimes.tell(at(t), sites);
+    lifetimes.take(at(t), sites);
     if (t <= start) then = live;
     now = live;
   }
@@ -119,7 +119,7 @@ TEST(Lifetimes, ALineWithoutAgesExplainsNothing) {
     const SiteLifetimes told = load.told(t);
     if (t <= 3600) then = told.live_bytes + below.live_bytes;
     now = told.live_bytes + below.live_bytes;
-    lifetimes.tell(at(t), {told, below});
+    lifetimes.take(at(t), {told, below});
   }
   EXPECT_EQ(lifetimes.word(at(3600), at(4560), now - then, 30).kind, Kind::none);
   EXPECT_EQ(word({load}, 3600, 4560).kind, Kind::dies);
@@ -128,7 +128,7 @@ TEST(Lifetimes, ALineWithoutAgesExplainsNothing) {
 TEST(Lifetimes, WhatWasToldLongAgoSaysNothing) {
   const Line leak{"train.py:57 step", [](double t) { return t >= 600 ? 4e6 : 0; }, all};
   Lifetimes lifetimes;
-  for (double t = 30; t <= 1200; t += 30) lifetimes.tell(at(t), {leak.told(t)});
+  for (double t = 30; t <= 1200; t += 30) lifetimes.take(at(t), {leak.told(t)});
   EXPECT_EQ(lifetimes.word(at(600), at(1300), 2e9, 30).kind, Kind::stays);
   EXPECT_EQ(lifetimes.word(at(600), at(1500), 2e9, 30).kind, Kind::none);
   EXPECT_EQ(Lifetimes().word(at(0), at(1000), 1e9, 30).kind, Kind::none);
@@ -139,9 +139,9 @@ TEST(Lifetimes, ManyLinesAndALongTimeAreBounded) {
   for (int t = 0; t < 20000; ++t) {
     std::vector<SiteLifetimes> sites;
     for (int i = 0; i < 5; ++i) sites.push_back({"line " + std::to_string(t % 500 + i), 1e9, 1, 0, 0, {}});
-    lifetimes.tell(at(30.0 * t), sites);
+    lifetimes.take(at(30.0 * t), sites);
   }
-  EXPECT_EQ(lifetimes.told().size(), 5U);
+  EXPECT_EQ(lifetimes.sites().size(), 5U);
 }
 
 }  // namespace

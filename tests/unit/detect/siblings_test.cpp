@@ -30,25 +30,27 @@ double rise(double t) {
   return (10 + 10 * std::clamp((t - 3600) / 2400, 0.0, 1.0)) * kGiB;
 }
 
-TEST(SiblingSays, WhatItDidMeanwhile) {
+TEST(SiblingMove, WhatItDidMeanwhile) {
   const auto says = [](const std::function<double(double)>& bytes, double from_s = 0, double to_s = 6000,
-                       double period_s = 10) { return sibling_says(curve_of(bytes, from_s, to_s, period_s), kRise); };
-  EXPECT_EQ(says([](double) { return 10 * kGiB; }), SiblingSays::still);
-  EXPECT_EQ(says([](double) { return 10 * kGiB; }, 0, 6000, 60), SiblingSays::still);
-  EXPECT_EQ(says(rise), SiblingSays::rises);
-  EXPECT_EQ(says([](double t) { return rise(3600 + (t - 3600) / 2); }), SiblingSays::rises) << "half as fast";
-  EXPECT_EQ(says([](double t) { return rise(t + 3000); }), SiblingSays::ended);
-  EXPECT_EQ(says([](double t) { return rise(t + 3000); }, -4000, 6000, 60), SiblingSays::ended);
-  EXPECT_EQ(says([](double t) { return rise(3600 + (t + 3000) * 2); }, -4000), SiblingSays::ended) << "twice as fast";
-  EXPECT_EQ(says([](double t) { return (t < 100 ? 10 : 20) * kGiB; }), SiblingSays::nothing)
+                       double period_s = 10) {
+    return move_of_sibling(curve_of(bytes, from_s, to_s, period_s), kRise);
+  };
+  EXPECT_EQ(says([](double) { return 10 * kGiB; }), SiblingMove::still);
+  EXPECT_EQ(says([](double) { return 10 * kGiB; }, 0, 6000, 60), SiblingMove::still);
+  EXPECT_EQ(says(rise), SiblingMove::rises);
+  EXPECT_EQ(says([](double t) { return rise(3600 + (t - 3600) / 2); }), SiblingMove::rises) << "half as fast";
+  EXPECT_EQ(says([](double t) { return rise(t + 3000); }), SiblingMove::ended);
+  EXPECT_EQ(says([](double t) { return rise(t + 3000); }, -4000, 6000, 60), SiblingMove::ended);
+  EXPECT_EQ(says([](double t) { return rise(3600 + (t + 3000) * 2); }, -4000), SiblingMove::ended) << "twice as fast";
+  EXPECT_EQ(says([](double t) { return (t < 100 ? 10 : 20) * kGiB; }), SiblingMove::nothing)
       << "a load is another rise";
-  EXPECT_EQ(says([](double) { return 20 * kGiB; }), SiblingSays::nothing) << "nobody saw how it came there";
-  EXPECT_EQ(says([](double) { return 3 * kGiB; }), SiblingSays::nothing) << "it does something else";
-  EXPECT_EQ(says([](double) { return 10 * kGiB; }, 5000), SiblingSays::nothing) << "it was not there";
-  EXPECT_EQ(says([](double) { return 10 * kGiB; }, 0, 5000), SiblingSays::nothing) << "nor is it";
-  EXPECT_EQ(says([](double t) { return 10 * kGiB * (std::fmod(t, 300) < 150 ? 1 : 2); }), SiblingSays::still)
+  EXPECT_EQ(says([](double) { return 20 * kGiB; }), SiblingMove::nothing) << "nobody saw how it came there";
+  EXPECT_EQ(says([](double) { return 3 * kGiB; }), SiblingMove::nothing) << "it does something else";
+  EXPECT_EQ(says([](double) { return 10 * kGiB; }, 5000), SiblingMove::nothing) << "it was not there";
+  EXPECT_EQ(says([](double) { return 10 * kGiB; }, 0, 5000), SiblingMove::nothing) << "nor is it";
+  EXPECT_EQ(says([](double t) { return 10 * kGiB * (std::fmod(t, 300) < 150 ? 1 : 2); }), SiblingMove::still)
       << "a cycle counts with its lower turn";
-  EXPECT_EQ(sibling_says({}, kRise), SiblingSays::nothing);
+  EXPECT_EQ(move_of_sibling({}, kRise), SiblingMove::nothing);
 }
 
 TEST(SiblingsWord, AsInTheDocument) {
@@ -62,7 +64,7 @@ TEST(SiblingsWord, AsInTheDocument) {
   EXPECT_NEAR(siblings_word(0, 3, 1).familiar, 0.5, 1e-9);
   EXPECT_NEAR(siblings_word(2, 0, 5).familiar, 2, 1e-9);
   // The warm-up of one says nothing against the six that stand still.
-  EXPECT_EQ(siblings_word(6, 0, 1).kind, SiblingSays::still);
+  EXPECT_EQ(siblings_word(6, 0, 1).kind, SiblingMove::still);
   EXPECT_EQ(siblings_word(6, 0, 1).familiar, 0);
   EXPECT_EQ(siblings_word(6, 0, 1).odds, siblings_word(6, 1, 0).odds);
   EXPECT_EQ(siblings_word(7, 0, 0).describe(), "; all 7 siblings show no growth");

@@ -45,9 +45,9 @@ TEST(Paging, ASuspicionWakesNobody) {
 
 TEST(Paging, ALeakIsToldAndPagedWhenTheLowSideComesNear) {
   const PageDecision far = decide_page(leak(10 * kHour_s));
-  EXPECT_EQ(far.what, Paging::told);
+  EXPECT_EQ(far.what, Paging::shown);
   EXPECT_EQ(far.why, "memory lasts for 8h 00m at least; an alert is raised when 60 min are left (lead-time)");
-  EXPECT_EQ(decide_page(leak(1.3 * kHour_s)).what, Paging::told);
+  EXPECT_EQ(decide_page(leak(1.3 * kHour_s)).what, Paging::shown);
   const PageDecision near = decide_page(leak(1.2 * kHour_s));
   EXPECT_EQ(near.what, Paging::page) << "the low side, not the middle";
   EXPECT_EQ(near.why, "memory may run out in 58m; lead-time is 1h 00m");
@@ -56,7 +56,7 @@ TEST(Paging, ALeakIsToldAndPagedWhenTheLowSideComesNear) {
 TEST(Paging, AShortLifeGivesItsLastThird) {
   PageFacts f = leak(25 * kMinute_s);
   f.grown_s = 20 * kMinute_s;
-  EXPECT_EQ(decide_page(f).what, Paging::told) << "20 min of 45 are left by the low side";
+  EXPECT_EQ(decide_page(f).what, Paging::shown) << "20 min of 45 are left by the low side";
   EXPECT_THAT(decide_page(f).why, HasSubstr("an alert is raised when 15 min are left, the last third of this growth, "
                                             "which is less than lead-time (1h 00m)"));
   f = leak(18 * kMinute_s);
@@ -85,7 +85,7 @@ TEST(Paging, WhatSlowsDownSoThatItStopsBeforeTheMemoryEndsIsNoPage) {
   PageFacts f = leak(20 * kMinute_s);
   f.free_bytes = 8.0 * kGiB;
   f.left_bytes = 6.0 * kGiB;
-  EXPECT_EQ(decide_page(f).what, Paging::told);
+  EXPECT_EQ(decide_page(f).what, Paging::shown);
   EXPECT_EQ(decide_page(f).why, "the growth slows down: it goes on for 6.0 GiB at most, and 8.0 GiB are free");
   f.left_bytes = 9.0 * kGiB;
   EXPECT_EQ(decide_page(f).what, Paging::page) << "memory runs out before that";
@@ -99,7 +99,7 @@ TEST(Paging, AHeightAtWhichAnEarlierRunStoodIsNoPage) {
   f.used_bytes = 70.0 * kGiB;
   f.free_bytes = 10.0 * kGiB;
   f.stood_bytes = 72.0 * kGiB;
-  EXPECT_EQ(decide_page(f).what, Paging::told);
+  EXPECT_EQ(decide_page(f).what, Paging::shown);
   EXPECT_EQ(decide_page(f).why, "an earlier run stood still at 72.0 GiB");
   f.used_bytes = 74.0 * kGiB;
   EXPECT_EQ(decide_page(f).what, Paging::page) << "this one goes beyond";
@@ -111,13 +111,13 @@ TEST(Paging, AHeightAtWhichAnEarlierRunStoodIsNoPage) {
 TEST(Paging, TheEndOfARecordingWakesNobody) {
   PageFacts f = leak(1 * kMinute_s);
   f.stage = Stage::confirmed_at_end;
-  EXPECT_EQ(decide_page(f).what, Paging::told);
+  EXPECT_EQ(decide_page(f).what, Paging::shown);
 }
 
 TEST(Paging, WithinTheBandOfBeforeNoEndIsNear) {
   PageFacts f = leak(6 * kMinute_s);
   f.in_band = true;
-  EXPECT_EQ(decide_page(f).what, Paging::told);
+  EXPECT_EQ(decide_page(f).what, Paging::shown);
   EXPECT_EQ(decide_page(paged(f)).what, Paging::page) << "and what was paged outside of it stands";
 }
 
@@ -154,7 +154,7 @@ TEST(Paging, WhatAPolicyHoldsStandsStillByNoDoingOfItsOwn) {
 TEST(Paging, NothingIsRaisedThatStandsStill) {
   PageFacts f = leak(20 * kMinute_s);
   f.still_s = 6 * kMinute_s;
-  EXPECT_EQ(decide_page(f).what, Paging::told);
+  EXPECT_EQ(decide_page(f).what, Paging::shown);
   EXPECT_THAT(decide_page(f).why, HasSubstr("memory has not grown for 6 min"));
   f.of_device = true;
   EXPECT_THAT(decide_page(f).why, HasSubstr("others give back what the process takes"));
@@ -180,7 +180,7 @@ TEST(Paging, NearAFullCardAPauseOrAQuietNightIsNoReason) {
 
 TEST(Paging, WithoutALeadTimeNobodyWaits) {
   PageFacts f = leak(40 * kHour_s);
-  EXPECT_EQ(decide_page(f).what, Paging::told);
+  EXPECT_EQ(decide_page(f).what, Paging::shown);
   f.lead_s = 0;
   EXPECT_EQ(decide_page(f).what, Paging::page);
 }
@@ -239,7 +239,7 @@ TEST(Paging, EveryDecisionThatPeopleSeeHasAReason) {
   for (int i = 0; i < 20000; ++i) {
     const PageFacts f = any(draw);
     const PageDecision decision = decide_page(f);
-    const bool is_seen = decision.what == Paging::told || decision.what == Paging::withdraw ||
+    const bool is_seen = decision.what == Paging::shown || decision.what == Paging::withdraw ||
                          (decision.what == Paging::page && !f.paged);
     if (is_seen) {
       ASSERT_FALSE(decision.why.empty()) << i;
@@ -308,11 +308,11 @@ TEST(Standstill, IsFlatForAsLongAsItStaysWithinAQuantum) {
 TEST(Paging, AUsualPauseIsNoStandstill) {
   PageFacts f = leak(1.2 * kHour_s);
   f.still_s = f.flat_s = 45 * kMinute_s;
-  EXPECT_EQ(decide_page(f).what, Paging::told);
+  EXPECT_EQ(decide_page(f).what, Paging::shown);
   f.usual_pause_s = 50 * kMinute_s;
   EXPECT_EQ(decide_page(f).what, Paging::page);
   f.still_s = f.flat_s = 55 * kMinute_s;
-  EXPECT_EQ(decide_page(f).what, Paging::told);
+  EXPECT_EQ(decide_page(f).what, Paging::shown);
 }
 
 TEST(Paging, NothingIsRaisedOverALineThatIsFlatThoughItsLastMoveIsKnownForLessTime) {
@@ -321,7 +321,7 @@ TEST(Paging, NothingIsRaisedOverALineThatIsFlatThoughItsLastMoveIsKnownForLessTi
   f.flat_s = 9 * kMinute_s;
   EXPECT_EQ(decide_page(f).what, Paging::page);
   f.flat_s = 11 * kMinute_s;
-  EXPECT_EQ(decide_page(f).what, Paging::told);
+  EXPECT_EQ(decide_page(f).what, Paging::shown);
   EXPECT_THAT(decide_page(f).why, HasSubstr("memory has not grown for 11 min"));
   f = paged(f);
   EXPECT_EQ(decide_page(f).what, Paging::page) << "what is not known to be held yet may be a move";
@@ -347,7 +347,7 @@ TEST(Move, OfCyclesNoLessThanTheTimeBetweenTwoLows) {
 TEST(Paging, BetweenTwoLowsOfCyclesNothingCanBeSeenToMove) {
   PageFacts f = leak(20 * kMinute_s);
   f.still_s = 35 * kMinute_s;
-  EXPECT_EQ(decide_page(f).what, Paging::told);
+  EXPECT_EQ(decide_page(f).what, Paging::shown);
   f.cycle_s = 40 * kMinute_s;
   EXPECT_EQ(decide_page(f).what, Paging::page);
   f = paged(f);
@@ -361,7 +361,7 @@ TEST(Paging, ARiseOfMinutesIsNone) {
   PageFacts f = leak(2 * kMinute_s);
   f.grown_s = 3 * kMinute_s;
   f.least_s = 5 * kMinute_s;
-  EXPECT_EQ(decide_page(f).what, Paging::told);
+  EXPECT_EQ(decide_page(f).what, Paging::shown);
   EXPECT_EQ(decide_page(f).why, "it has grown for 3 min; an alert takes 5 min");
   EXPECT_EQ(decide_page(paged(f)).what, Paging::page);
 }

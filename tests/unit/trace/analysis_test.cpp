@@ -147,11 +147,11 @@ TEST(Profile, FramesOfCpythonAndWithoutANameTellNothing) {
   for (const FrameId noise :
        {nameless, frame("type_call", "/usr/local/src/conda/python-3.11.5/Objects/typeobject.c", 1103),
         frame("run_mod", "./build-static/../Python/pythonrun.c", 9), frame("builtin_exec", "/usr/bin/python3.11", 7)})
-    EXPECT_FALSE(is_telling(symbols, noise)) << frame_words(symbols, noise);
+    EXPECT_FALSE(is_informative(symbols, noise)) << frame_words(symbols, noise);
   const FrameId own = frame("gather", "/home/me/ext/Objects/gather.c", 3);
   const FrameId kernel = frame("at::native::add", torch, 0);
-  EXPECT_TRUE(is_telling(symbols, own));
-  EXPECT_TRUE(is_telling(symbols, kernel));
+  EXPECT_TRUE(is_informative(symbols, own));
+  EXPECT_TRUE(is_informative(symbols, kernel));
   EXPECT_EQ(frame_words(symbols, nameless), "libtorch_cuda.so+0x41cb28e");
   EXPECT_EQ(site_of(symbols, symbols.intern(std::vector<FrameId>{nameless, kernel})), kernel);
 }

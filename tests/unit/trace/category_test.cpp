@@ -127,13 +127,13 @@ TEST_F(Categories, WhatTheProgramToldWinsAndTheRestIsByStack) {
   const StackId user = stack({{"main", "/home/me/train.py"}});
   const StringId one = symbols.intern("Net.one"), two = symbols.intern("Net.two");
   const Profile profile = {{weights, 100, 2}, {user, 60, 3}};
-  const std::vector<ToldBytes> told = {{user, Category::kv_cache, one, 20, 1},
-                                       {user, Category::kv_cache, two, 30, 1},
-                                       {weights, Category::weights, one, 10, 1}};
-  const CategoryTotals totals = categorize(profile, told, stacks);
+  const std::vector<ReportedBytes> reported = {{user, Category::kv_cache, one, 20, 1},
+                                               {user, Category::kv_cache, two, 30, 1},
+                                               {weights, Category::weights, one, 10, 1}};
+  const CategoryTotals totals = categorize(profile, reported, stacks);
   EXPECT_EQ(totals.bytes(), 160);
   EXPECT_EQ(totals[Category::weights].bytes, 100);
-  EXPECT_EQ(totals[Category::weights].told_bytes, 10);
+  EXPECT_EQ(totals[Category::weights].reported_bytes, 10);
   EXPECT_EQ(totals[Category::kv_cache].bytes, 50);
   EXPECT_EQ(totals[Category::unknown].bytes, 10);
   EXPECT_EQ(totals[Category::unknown].blocks, 1);
@@ -143,16 +143,16 @@ TEST_F(Categories, WhatTheProgramToldWinsAndTheRestIsByStack) {
 }
 
 TEST_F(Categories, WhatWasToldOfABlockEndsWithIt) {
-  LiveTold live;
-  live.tell(0x1000, {1, Category::weights, 7, 512, 1});
-  live.tell(0x2000, {2, Category::gradients, 8, 512, 1});
-  live.tell(0x2000, {2, Category::optimizer_state, 8, 512, 1});
+  LiveReports live;
+  live.take(0x1000, {1, Category::weights, 7, 512, 1});
+  live.take(0x2000, {2, Category::gradients, 8, 512, 1});
+  live.take(0x2000, {2, Category::optimizer_state, 8, 512, 1});
   live.gave_back(0x1000);
   live.gave_back(0x3000);
   int count = 0;
-  live.for_each([&](const LiveTold::Told& told) {
+  live.for_each([&](const LiveReports::BlockReport& reported) {
     ++count;
-    EXPECT_EQ(told.category, Category::optimizer_state);
+    EXPECT_EQ(reported.category, Category::optimizer_state);
   });
   EXPECT_EQ(count, 1);
 }
@@ -163,15 +163,15 @@ TEST_F(Categories, ASnapshotHasWhatTheProgramTold) {
   const Py next = py(
       Dict{{"address", py(4608)}, {"size", py(512)}, {"requested_size", py(300)}, {"state", py("active_allocated")}});
   const Py cached = py(Dict{{"address", py(5120)}, {"size", py(512)}, {"state", py("inactive")}});
-  const auto told = [](int address, const Py& category, const char* name) {
+  const auto reported = [](int address, const Py& category, const char* name) {
     return py(Dict{{"address", py(address)}, {"category", category}, {"name", py(name)}});
   };
   // Categories that are none, addresses of no live block, and of two within one block the first.
   const Py file =
       py(Dict{{"vramtrack_categories",
-               py(List{told(5120, py("weights"), "cached"), told(1, py("weights"), "elsewhere"),
-                       told(4608, py("weight"), "none"), told(4700, py(7), "no word"),
-                       told(4096, py("gradients"), "Net.weight.grad"), told(4100, py("weights"), "within")})},
+               py(List{reported(5120, py("weights"), "cached"), reported(1, py("weights"), "elsewhere"),
+                       reported(4608, py("weight"), "none"), reported(4700, py(7), "no word"),
+                       reported(4096, py("gradients"), "Net.weight.grad"), reported(4100, py("weights"), "within")})},
               {"segments", py(List{py(Dict{{"device", py(0)},
                                            {"address", py(4096)},
                                            {"total_size", py(1536)},
@@ -182,7 +182,7 @@ TEST_F(Categories, ASnapshotHasWhatTheProgramTold) {
   ASSERT_EQ(snapshot->block_categories.size(), 1U);
   const CategoryTotals totals = categories_of(*snapshot, stacks);
   EXPECT_EQ(totals.bytes(), 800);
-  EXPECT_EQ(totals[Category::gradients].told_bytes, 500);
+  EXPECT_EQ(totals[Category::gradients].reported_bytes, 500);
   EXPECT_EQ(symbols.text(totals[Category::gradients].named.at(0).name), "Net.weight.grad");
   EXPECT_EQ(totals[Category::unknown].bytes, 300);
 }
