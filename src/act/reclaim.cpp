@@ -115,10 +115,14 @@ std::vector<std::string> signs_of_life(const std::vector<Subject>& targets, cons
     watched_s += kWatchLook_s;
     watch.look();
   }
+  // Somebody may have come meanwhile. Asked once for all: whose peer has been ended looks like one that waits for
+  // others.
+  const LostWorkers lost(tools.act.proc_root, list_processes(tools.act.proc_root));
   std::vector<std::string> out;
   for (std::size_t i = 0; i < targets.size(); ++i) {
     const std::string sign = watch.sign_of(i);
-    out.push_back(sign.empty() ? sign : fmt::format("{} within {}", sign, format_duration(watched_s)));
+    out.push_back(sign.empty() ? lost.of(targets[i].process.pid).kept
+                               : fmt::format("{} within {}", sign, format_duration(watched_s)));
   }
   return out;
 }
@@ -131,11 +135,8 @@ Result<std::string> reclaim(const Subject& target, const std::string& life, cons
       fmt::format("reclaim-{}-{}-{}", target.process.pid, target.process.start_ticks, began.time_since_epoch().count());
   if (const Status written = journal.append(entry_of("begin", target, tools, id), true); !written)
     return fail(written.error());
-  // Somebody may have come meanwhile.
-  const std::string& root = tools.act.proc_root;
-  const std::string why = life.empty() ? LostWorkers(root, list_processes(root)).of(target.process.pid).kept : life;
-  auto result = why.empty() ? climb({target, none, tools.act, "reclaim", id, began}, tools, journal)
-                            : Result<std::string>(fail("left alone: " + why));
+  auto result = life.empty() ? climb({target, none, tools.act, "reclaim", id, began}, tools, journal)
+                             : Result<std::string>(fail("left alone: " + life));
   AuditEntry end = entry_of("end", target, tools, id);
   end.text = result ? *result : result.error().message;
   if (const Status written = journal.append(end, true); !written) return fail(written.error());

@@ -39,13 +39,14 @@ struct ReclaimTools {
 
 /// Watches all `targets` at once (host/life_watch), for watch_s, or for 2 s if all of them wait for others or are
 /// decided by then: that nobody waits for a worker is an inference, and one that works is in use whatever became of its
-/// program. Of each what shows that it is in use, in one clause; empty: nothing does. Blocks that long. Any thread.
+/// program. Then asks again whether somebody waits for them (LostWorkers). Of each what shows that it is in use, in one
+/// clause; empty: nothing does. Blocks that long. Any thread.
 std::vector<std::string> signs_of_life(const std::vector<Subject>& targets, const ReclaimTools& tools);
 
-/// `life`: what signs_of_life() found of `target`. Without a sign it asks again whether somebody waits for it; then
-/// sends SIGTERM through its pidfd, after comparing its start ticks; after patience_s sends SIGKILL. Each signal is
-/// written to `journal` and synced before it is sent, and its result afterwards. Returns the outcome; an error says
-/// that it still runs, or why nothing was sent. Blocks for up to twice patience_s. Any thread.
+/// `life`: what signs_of_life() found of `target`. Without a sign sends SIGTERM through its pidfd, after comparing its
+/// start ticks; after patience_s sends SIGKILL. Each signal is written to `journal` and synced before it is sent, and
+/// its result afterwards. Returns the outcome; an error says that it still runs, or why nothing was sent. Blocks for up
+/// to twice patience_s. Any thread.
 Result<std::string> reclaim(const Subject& target, const std::string& life, const ReclaimTools& tools,
                             Journal& journal);
 

@@ -51,7 +51,6 @@ def compute_in_turns(_):
 
 
 def spin_for_ever(_):
-    os.nice(10)
     while True:
         _compute(1)
 
@@ -70,7 +69,7 @@ def follow_a_file(c):
 
 
 def wait_for_a_compiler(_):
-    subprocess.run([sys.executable, "-c", "import os\nos.nice(10)\nwhile True: pass"])
+    subprocess.run([sys.executable, "-c", "while True: pass"])
 
 
 def fill_a_mapping(_):
@@ -329,9 +328,26 @@ def rank(c):
         os.close(shared)
     if c.get("loaders"):
         kept += start(c, work, 1, "either")
+    if c.get("meshed"):  # as those of Gloo and NCCL
+        kept.append(socket.create_server(("127.0.0.1", 0)))
+        ports, own = pathlib.Path(f"{c['roll']}-ports-{c['tree']}"), kept[-1].getsockname()[1]
+        _enter_port(ports, own)
+        kept += _connected_to_others(ports, own, c["workers"])
     leave(c)
     enter(c, "worker")
     rest({**c, "kept": kept})
+
+
+def _enter_port(ports, own):
+    with open(ports, "a", encoding="utf-8") as f:
+        f.write(f"{own}\n")
+
+
+def _connected_to_others(ports, own, count):
+    """Connections to all others, once `count` have entered their ports in a file."""
+    while len(ports.read_text().split()) < count:
+        time.sleep(0.01)
+    return [socket.create_connection(("127.0.0.1", int(port))) for port in ports.read_text().split() if int(port) != own]
 
 
 def wrapped_ranks(c):
@@ -420,13 +436,9 @@ def ray_worker(c):
     prctl(NAME, b"ray::train_fn")
     if c.get("listens"):
         kept.append(_listen(c, 10002) if c["listens"] == "ray" else socket.create_server(("", 0)))
-        ports = pathlib.Path(c["path"] + ".ports")
-        with open(ports, "a", encoding="utf-8") as f:  # to the others, each of which may connect to it
-            f.write(f"{kept[-1].getsockname()[1]}\n")
-        if c.get("meshed"):
-            while len(ports.read_text().split()) < c["workers"]:
-                time.sleep(0.01)
-            kept += [socket.create_connection(("127.0.0.1", int(port))) for port in ports.read_text().split() if int(port) != kept[1].getsockname()[1]]
+        ports, own = pathlib.Path(c["path"] + ".ports"), kept[-1].getsockname()[1]
+        _enter_port(ports, own)
+        kept += _connected_to_others(ports, own, c["workers"]) if c.get("meshed") else []
     if c.get("accepts"):
         threading.Thread(target=lambda: [kept.append(kept[1].accept()) for _ in range(99)], daemon=True).start()
     if c.get("serves"):  # requests of others, as Ray Serve's proxy and as a program within an actor

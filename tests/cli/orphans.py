@@ -412,13 +412,16 @@ class Orphans(unittest.TestCase):
                     self.assertEqual(lives(pid), pid not in to_end or pid not in may_end, f"{role} {pid} of tree {tree.number}, {tree}:\n{said}")
 
     def test_what_works_by_itself_is_left_alone(self):
-        kinds = {**{activity: {"activity": activity} for activity in WORKING + RESTING}, **UNTIED}
+        tied = {"ranks that wait for each other": {"what": "launcher", "workers": 2, "meshed": True}}
+        kinds = {**{activity: {"activity": activity} for activity in WORKING + RESTING}, **tied, **UNTIED}
         with self.forest(range(len(kinds)), lambda number, folder: FixedTree(number, folder, list(kinds)[number], **list(kinds.values())[number])) as forest:
             workers = {tree.kind: [pid for role, pid in forest.entered(tree.number) if role == "worker"] for tree in forest.trees}
             said = forest.run("reclaim", "--yes", "--watch", "6s", listed="used=0 to=2", code=(1,))
             to_end = {int(pid) for pid in re.findall(r"^to end: pid (\d+) ", said, re.M)}
-            for kind, (pid,) in workers.items():
-                self.assertEqual((pid in to_end, lives(pid)), (kind not in UNTIED, kind not in RESTING), f"{kind}, pid {pid}:\n{said}")
+            starved = {int(pid) for pid in re.findall(r"^pid (\d+) .*left alone: it got no core", said, re.M)}  # on a machine that is overloaded
+            for kind, pids in workers.items():
+                for pid in set(pids) - starved:
+                    self.assertEqual((pid in to_end, lives(pid)), (kind not in UNTIED, kind in WORKING or kind in UNTIED), f"{kind}, pid {pid}:\n{said}")
 
 
 if __name__ == "__main__":
