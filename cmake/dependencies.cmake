@@ -74,6 +74,11 @@ else()
   pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)
   find_package(OpenSSL REQUIRED)  # which cpp-httplib's header includes; the agent's own TLS uses it without httplib
   pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-core)
+  # Those that the program loads when it needs them (src/CMakeLists.txt).
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64" AND CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT VRAMTRACK_SANITIZE)
+    list(FILTER HTTPLIB_LINK_LIBRARIES INCLUDE REGEX "/libcpp-httplib\\.so")
+    set(VRAMTRACK_LATE ${HTTPLIB_LINK_LIBRARIES} ${OPENSSL_SSL_LIBRARY} ${OPENSSL_CRYPTO_LIBRARY})
+  endif()
 endif()
 
 # Debug information of native frames (elfutils' libdw). A build without it shows them as offsets in their modules.

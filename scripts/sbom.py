@@ -49,6 +49,11 @@ def needed_of(objdump):
     return re.findall(r"^ +NEEDED +(\S+)$", objdump, re.MULTILINE)
 
 
+def late_of(functions):
+    """The shared libraries that the program loads when it needs them, by the list that cmake/late_libraries.cmake writes."""
+    return [os.path.realpath(path) for path in re.findall(r"^// (/\S+)$", functions.read_text(), re.MULTILINE)] if functions.exists() else []
+
+
 def owners_of(dpkg_search):
     """The packages, from the answer of `dpkg -S`: "libfmt-dev:amd64: /usr/include/fmt/core.h"."""
     owners = set()
@@ -103,15 +108,15 @@ def owned_by(files):
     return found
 
 
-def shared_files(binary):
-    """What the binary loads, and what that loads."""
+def shared_files(binary, late):
+    """What the binary loads at its start and late, and what that loads."""
     known = {}
     for line in output("/sbin/ldconfig", "-p").splitlines():
         name, arrow, path = line.strip().partition(" => ")
         if arrow:
             known.setdefault(name.split()[0], path)
-    paths = []
-    todo = [str(binary)]
+    paths = list(late)
+    todo = [str(binary), *late]
     while todo:
         for name in needed_of(output("objdump", "-p", todo.pop())):
             path = known.get(name)
@@ -129,7 +134,8 @@ def libraries_of_build(folder):
     # Relative paths (a folder's own) are not the system's.
     objects = set(output("ninja", "-C", str(folder), "-t", "inputs", "vramtrack").split("\n"))
     compiled_in = headers_of(output("ninja", "-C", str(folder), "-t", "deps"), objects) + archives_of(link)
-    linked = debian_libraries(owned_by(shared_files(binary)), "dynamic")
+    late = late_of(folder / "late" / "vramtrack" / "late_functions.def")
+    linked = debian_libraries(owned_by(shared_files(binary, late)), "dynamic")
     found = {**debian_libraries(owned_by(compiled_in), "compiled in"), **linked}
     for source in NOT_COMPILED_IN - set(linked):
         found.pop(source, None)

@@ -7,6 +7,7 @@
 
 #include "cli/cmd_trace.hpp"
 #include "cli/commands.hpp"
+#include "cli/late_libraries.hpp"
 #include "cli/live_sites.hpp"
 #include "cli/shared_arguments.hpp"
 #include "core/format.hpp"
@@ -127,12 +128,14 @@ int run_command_with(const RunOptions& options, const LayeredConfig& layers, Con
     lines.push_back(rise.line);
     if (!sites.take(lines)) console.warn("SUSPECTED leak at " + late_rise_words(rise));
   };
-  if (options.watches)
+  if (options.watches) {
+    load_late_libraries();
     listener.alert = [&](const AlertNotice& notice) {
       const LocalTimes local = console.local_times();
       if (notice.incident.news)
         console.warn(alert_lines(notice.view, notice.series, notice.alert, *notice.incident.news, {}));
     };
+  }
   const auto outcome = run::run_program(options.settings, layers.config(), listener);
   if (!outcome) {
     console.error(outcome.error().message);

@@ -1,5 +1,6 @@
 #include "cli/commands.hpp"
 
+#include "cli/late_libraries.hpp"
 #include "host/interrupt.hpp"
 
 namespace vramtrack::cli {
@@ -18,6 +19,7 @@ std::vector<DeclaredCommand> declared(std::span<const CommandInfo* const> comman
 
 Runner until_interrupted(Runner runner) {
   return [runner = std::move(runner)](Console& console) {
+    load_late_libraries();
     const Interrupt interrupt;
     return runner(console);
   };
