@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <csignal>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "act/proof.hpp"
@@ -115,14 +117,17 @@ std::vector<std::string> signs_of_life(const std::vector<Subject>& targets, cons
     watched_s += kWatchLook_s;
     watch.look();
   }
-  // Somebody may have come meanwhile. Asked once for all: whose peer has been ended looks like one that waits for
-  // others.
-  const LostWorkers lost(tools.act.proc_root, list_processes(tools.act.proc_root));
+  std::map<std::uint32_t, std::string> in_use;
+  for (std::size_t i = 0; i < targets.size(); ++i)
+    if (const std::string sign = watch.sign_of(i); !sign.empty())
+      in_use[targets[i].process.pid] = fmt::format("{} within {}", sign, format_duration(watched_s));
+  // Somebody may have come meanwhile, and one that works on may wait for others. Asked once for all: whose peer has
+  // been ended looks like one that waits for others.
+  const LostWorkers lost(tools.act.proc_root, list_processes(tools.act.proc_root), in_use);
   std::vector<std::string> out;
-  for (std::size_t i = 0; i < targets.size(); ++i) {
-    const std::string sign = watch.sign_of(i);
-    out.push_back(sign.empty() ? lost.of(targets[i].process.pid).kept
-                               : fmt::format("{} within {}", sign, format_duration(watched_s)));
+  for (const Subject& target : targets) {
+    const auto sign = in_use.find(target.process.pid);
+    out.push_back(sign != in_use.end() ? sign->second : lost.of(target.process.pid).kept);
   }
   return out;
 }

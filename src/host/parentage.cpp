@@ -463,7 +463,8 @@ struct LostWorkers::Moment {
   }
 };
 
-LostWorkers::LostWorkers(const std::string& proc_root, const std::vector<ListedProcess>& all) {
+LostWorkers::LostWorkers(const std::string& proc_root, const std::vector<ListedProcess>& all,
+                         const std::map<std::uint32_t, std::string>& in_use) {
   Moment moment(proc_root, all);
   for (const ListedProcess& process : all) {
     if (process.state == 'Z' || process.parent_pid == 0 || process.group == 0) continue;
@@ -480,6 +481,8 @@ LostWorkers::LostWorkers(const std::string& proc_root, const std::vector<ListedP
   }
   // Each that is kept may keep others, so until none is found.
   std::map<std::uint32_t, Worker> lost = workers_;
+  for (const auto& [pid, sign] : in_use)
+    if (lost.erase(pid) != 0) workers_[pid].kept = sign;
   for (bool is_settled = false; !is_settled;) {
     is_settled = true;
     for (auto& [pid, worker] : workers_) {

@@ -61,8 +61,10 @@ class LostWorkers {
     std::string kept;        ///< why somebody may wait for it, in one clause; empty: it is lost
   };
 
-  /// `all`: list_processes(proc_root). Cost: a glance at each process's descriptors, some ms for each 1000 of them.
-  LostWorkers(const std::string& proc_root, const std::vector<ListedProcess>& all);
+  /// `all`: list_processes(proc_root). `in_use`: workers that are not lost, with what shows it; they may keep others.
+  /// Cost: a glance at each process's descriptors, some ms for each 1000 of them.
+  LostWorkers(const std::string& proc_root, const std::vector<ListedProcess>& all,
+              const std::map<std::uint32_t, std::string>& in_use = {});
 
   [[nodiscard]] Found of(std::uint32_t pid) const;
 

@@ -10,6 +10,8 @@
 #include <functional>
 
 #include "../temp_folder.hpp"
+#include "host/parentage.hpp"
+#include "host/process_tree.hpp"
 
 namespace vramtrack {
 namespace {
@@ -271,6 +273,26 @@ TEST(Holders, AWorkerForWhichSomebodyMayWaitIsKept) {
 }
 
 /// The worker is one of Ray's, and its raylet has ended. It listens on `ports`.
+TEST(Holders, AWorkerThatWorksOnKeepsThoseItIsConnectedTo) {
+  Orphaned machine;
+  machine.add(71, 1, 69, 69, 'S', "python", "python train.py");
+  machine.add(72, 1, 69, 69, 'S', "python", "python train.py");
+  for (const int pid : {70, 71, 72}) machine.worker_pipes(pid);
+  machine.open(70, "socket:[501]", 8);
+  machine.open(71, "socket:[502]", 8);
+  std::filesystem::create_directories(machine.path(70) + "/net");
+  machine.write(70, "net/tcp",
+                "header\n 0: 0100007F:A001 0100007F:1F91 01 0:0 00:0 0 0 0 501 1\n"
+                " 1: 0100007F:1F91 0100007F:A001 01 0:0 00:0 0 0 0 502 1\n");
+  const std::string root = machine.path(70).substr(0, machine.path(70).rfind('/'));
+  const LostWorkers all_wait(root, list_processes(root));
+  for (const std::uint32_t pid : {70U, 71U, 72U}) EXPECT_EQ(all_wait.of(pid).kept, "") << pid;
+  const LostWorkers one_works(root, list_processes(root), {{71, "it read or wrote"}});
+  EXPECT_EQ(one_works.of(71).kept, "it read or wrote");
+  EXPECT_EQ(one_works.of(70).kept, "pid 71 (python) is connected to it");
+  EXPECT_EQ(one_works.of(72).kept, "");
+}
+
 std::string kept_of_ray(std::initializer_list<int> ports) {
   Orphaned machine;
   machine.add(69, 1, 69, 69, 'S', "sh", "sh retry.sh");

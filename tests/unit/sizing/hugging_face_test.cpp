@@ -80,7 +80,7 @@ TEST(HuggingFace, AnIndexNamesFilesBesideIt) {
       indexed_files(R"({"weight_map": {"a": "2.safetensors", "b": "1.safetensors", "c": "2.safetensors"}})").value(),
       ElementsAre("1.safetensors", "2.safetensors"));
   EXPECT_THAT(indexed_files(R"({"weight_map": {"a": "../secret"}})").error().message,
-              HasSubstr("not a file beside the index"));
+              HasSubstr("not a file next to the index"));
   EXPECT_THAT(indexed_files("{}").error().message, HasSubstr("weight_map"));
 }
 
