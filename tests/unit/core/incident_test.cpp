@@ -136,7 +136,7 @@ class IncidentsTest : public testing::Test {
     one.alert.severity = severity;
     renamed_.clear();
     if (news == AlertNews::raised) renamed_ = incidents_.raise(one.key, one.alert, work);
-    change_ = incidents_.tell(one.key, one.alert, news);
+    change_ = incidents_.report(one.key, one.alert, news);
     return change_.news;
   }
   std::optional<AlertNews> told(std::uint32_t pid, AlertNews news, Severity severity = Severity::warning) {

@@ -46,7 +46,7 @@ class Probe {
     put({probe::head_of(Record::free, call, 0, 0, 0), probe::when(us(at_s), 1), address, 0});
   }
   void put(const Slot& slot) { lifetimes_.take(process_, {&slot, 1}); }
-  std::vector<trace::ToldProcess> tell(double at_s) { return lifetimes_.report(kBegin_s + at_s); }
+  std::vector<trace::ProcessLifetimes> report(double at_s) { return lifetimes_.report(kBegin_s + at_s); }
   std::vector<ProcessCategories> categories() const { return lifetimes_.categories(); }
   std::vector<LateRise> late_rises(double at_s) { return lifetimes_.late_rises(kBegin_s + at_s); }
 
@@ -75,7 +75,7 @@ void train(Probe& probe, int steps) {
 TEST(RunLifetimes, TellsWhatEachLineKeeps) {
   Probe probe;
   train(probe, 400);
-  const auto told = probe.tell(400);
+  const auto told = probe.report(400);
   ASSERT_EQ(told.size(), 1U);
   EXPECT_EQ(told[0].pid, 4711U);
   EXPECT_EQ(told[0].start_ticks, 99U);
@@ -83,8 +83,8 @@ TEST(RunLifetimes, TellsWhatEachLineKeeps) {
   EXPECT_EQ(told[0].sites[0].site, "/home/me/train.py:7 train_step");
   EXPECT_EQ(told[0].sites[0].live_bytes, 400. * kMib);
   EXPECT_EQ(told[0].sites[1].live_bytes, 0);
-  EXPECT_TRUE(probe.tell(410).empty()) << "every 30 s";
-  EXPECT_EQ(probe.tell(500).size(), 1U);
+  EXPECT_TRUE(probe.report(410).empty()) << "every 30 s";
+  EXPECT_EQ(probe.report(500).size(), 1U);
 }
 
 TEST(RunLifetimes, LinesThatBeginToRiseTogetherAreToldOnceWithTheOneThatKeepsFirst) {
@@ -152,7 +152,7 @@ TEST(RunLifetimes, SumsByWhatMemoryIsFor) {
   using Bytes = std::vector<std::pair<trace::Category, std::int64_t>>;
   EXPECT_EQ(told[0].bytes,
             (Bytes{{trace::Category::optimizer_state, 3 * kMib}, {trace::Category::kv_cache, 5 * kMib}}));
-  EXPECT_EQ(probe.tell(5).at(0).sites.size(), 1U) << "it is one line";
+  EXPECT_EQ(probe.report(5).at(0).sites.size(), 1U) << "it is one line";
 }
 
 /// One line of the program makes a context and loads code into it.
@@ -169,7 +169,7 @@ TEST(RunLifetimes, WhatTheDriverTakesIsNamedByItsCall) {
                                                    {trace::Category::code, 5 * kMib},
                                                    {trace::Category::graphs, 2 * kMib},
                                                    {trace::Category::managed, 7 * kMib}}));
-  EXPECT_EQ(probe.tell(6).at(0).sites.at(0).live_bytes, 17. * kMib) << "it is one line";
+  EXPECT_EQ(probe.report(6).at(0).sites.at(0).live_bytes, 17. * kMib) << "it is one line";
 }
 
 TEST(RunLifetimes, CountsHostMemoryAndBlocksWithinVulkansMemoryNotAtAll) {
@@ -179,14 +179,14 @@ TEST(RunLifetimes, CountsHostMemoryAndBlocksWithinVulkansMemoryNotAtAll) {
     probe.alloc(100, 1 + i, 64 * kMib, 2, Call::cu_mem_host_alloc);
     probe.alloc(100, 1'000 + i, 64 * kMib, 2, Call::vk_bind_buffer);
   }
-  EXPECT_EQ(probe.tell(101).at(0).sites.at(0).live_bytes, 100. * kMib);
+  EXPECT_EQ(probe.report(101).at(0).sites.at(0).live_bytes, 100. * kMib);
 }
 
 TEST(RunLifetimes, ABlockOfASampleStandsForWhatWasLeftOut) {
   Probe probe;
   probe.put({probe::head_of(Record::sampling, Call::none, 0, 0, 0), 0, 0, 16 * kMib});
   train(probe, 10);
-  EXPECT_EQ(probe.tell(11).at(0).sites.at(0).live_bytes, 160. * kMib);
+  EXPECT_EQ(probe.report(11).at(0).sites.at(0).live_bytes, 160. * kMib);
 }
 
 TEST(RunLifetimes, SaysNothingAfterALossOrAtTheEnd) {
@@ -194,7 +194,7 @@ TEST(RunLifetimes, SaysNothingAfterALossOrAtTheEnd) {
     Probe probe;
     train(probe, 100);
     probe.put({probe::head_of(record, Call::none, 0, 0, 0), 1, 0, 0});
-    EXPECT_TRUE(probe.tell(101).empty());
+    EXPECT_TRUE(probe.report(101).empty());
   }
 }
 
