@@ -280,10 +280,12 @@ TEST(Holders, AWorkerThatWorksOnKeepsThoseItIsConnectedTo) {
   for (const int pid : {70, 71, 72}) machine.worker_pipes(pid);
   machine.open(70, "socket:[501]", 8);
   machine.open(71, "socket:[502]", 8);
-  std::filesystem::create_directories(machine.path(70) + "/net");
-  machine.write(70, "net/tcp",
-                "header\n 0: 0100007F:A001 0100007F:1F91 01 0:0 00:0 0 0 0 501 1\n"
-                " 1: 0100007F:1F91 0100007F:A001 01 0:0 00:0 0 0 0 502 1\n");
+  for (const int pid : {70, 71}) {
+    std::filesystem::create_directories(machine.path(pid) + "/net");
+    machine.write(pid, "net/tcp",
+                  "header\n 0: 0100007F:A001 0100007F:1F91 01 0:0 00:0 0 0 0 501 1\n"
+                  " 1: 0100007F:1F91 0100007F:A001 01 0:0 00:0 0 0 0 502 1\n");
+  }
   const std::string root = machine.path(70).substr(0, machine.path(70).rfind('/'));
   const LostWorkers all_wait(root, list_processes(root));
   for (const std::uint32_t pid : {70U, 71U, 72U}) EXPECT_EQ(all_wait.of(pid).kept, "") << pid;
