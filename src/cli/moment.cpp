@@ -8,8 +8,8 @@
 
 #include "core/format.hpp"
 #include "core/units.hpp"
+#include "core/zone.hpp"
 #include "source/log/stamp.hpp"
-#include "source/log/zone.hpp"
 #include "source/tick_reader.hpp"
 
 namespace vramtrack::cli {

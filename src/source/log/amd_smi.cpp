@@ -159,12 +159,6 @@ std::optional<Field> read_title(std::string_view title, std::uint64_t& unit) {
   return words == "VRAM Total Memory" ? std::optional(Field::total) : std::nullopt;
 }
 
-/// "card0", "0".
-std::optional<LogDevice> gpu_named(std::string_view name) {
-  if (name.starts_with("card")) name.remove_prefix(4);
-  return device_numbered(name);
-}
-
 class RocmSmi final : public DumpParser<LineReader> {
  public:
   /// `percent_only`: the log has no amount of used memory.
@@ -221,7 +215,7 @@ class RocmSmi final : public DumpParser<LineReader> {
     if (second == std::string_view::npos) return;
     const std::string_view title = text.substr(colon + 1, second - colon);
     if (!whole) return rows.skip(line, "truncated last line");
-    if (const auto gpu = gpu_named(text.substr(4, close - 4))) set(*gpu, title, text.substr(second + 2), line, rows);
+    if (const auto gpu = device_named(text.substr(4, close - 4))) set(*gpu, title, text.substr(second + 2), line, rows);
   }
 
   void read_csv_row(std::string_view text, std::uint64_t line, bool whole, LogRows& rows) {
@@ -229,7 +223,7 @@ class RocmSmi final : public DumpParser<LineReader> {
     split_fields(text, ',', fields_);
     if (fields_.size() != titles_.size())
       return rows.skip(line, fmt::format("{} fields where the header has {}", fields_.size(), titles_.size()));
-    auto gpu = gpu_named(fields_[0]);
+    auto gpu = device_named(fields_[0]);
     if (!gpu) return rows.skip(line, fmt::format("no GPU such as card0 in '{}'", excerpt(text)));
     for (std::size_t i = 1; i < titles_.size(); ++i)
       if (logtext::same_letters(titles_[i], "Card Series")) gpu->name = fields_[i];
@@ -238,7 +232,7 @@ class RocmSmi final : public DumpParser<LineReader> {
 
   /// The values between may contain spaces, so the row is read from both ends.
   bool read_table_row(std::string_view text, bool whole, LogRows& rows) {
-    const auto gpu = gpu_named(logtext::take_word(text));
+    const auto gpu = device_named(logtext::take_word(text));
     const auto take_last = [&text] {
       text = trim(text);
       const std::size_t gap = text.find_last_of(" \t");

@@ -7,7 +7,7 @@
 #include "source/log/cells.hpp"
 #include "source/log/csv_clock.hpp"
 #include "source/log/csv_rows.hpp"
-#include "source/log/rewritten.hpp"
+#include "source/log/format.hpp"
 
 namespace vramtrack {
 namespace {

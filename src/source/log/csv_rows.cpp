@@ -445,12 +445,8 @@ CsvEntry* CsvRows::make_entry(LogRows& rows) {
     if (index.starts_with("GPU-") || index.starts_with("MIG-")) {
       device.uuid = index;
     } else {
-      std::string_view digits = index;
-      if (digits.starts_with("cuda:")) digits.remove_prefix(5);
-      if (logtext::same_letters(digits.substr(0, 3), "gpu")) digits = trim(digits.substr(3));
-      const auto number = logtext::whole_number<int>(digits);
-      if (number && *number >= 0 && *number < 4096 && (digits == "0" || digits.front() != '0'))
-        device.index = *number;
+      if (const auto named = device_named(index))
+        device.index = named->index;
       else
         text += (text.empty() ? "" : "/") + std::string(index);
     }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -91,6 +92,21 @@ struct LogFormatInfo {
     return certainty > to_beat ? certainty : 0;
   }
 };
+
+/// A log whose lines are rewritten for the parser of another format: without thousands separators, with tabs between
+/// cells, or as JSON objects.
+struct Rewriting {
+  /// Rewrites whole lines for the other parser, keeping their number.
+  std::function<std::string(std::string_view lines)> lines;
+  std::string assumption{};  ///< an assumption to report; empty: none
+  /// Why the log cannot be read although its rewritten lines can; empty: it can.
+  std::function<std::string()> doubt{};
+};
+
+/// The parser that `make` creates from the rewritten head, fed with rewritten lines.
+Result<std::unique_ptr<LogParser>> make_rewritten(
+    const LogHead& head, Rewriting rewriting,
+    const std::function<Result<std::unique_ptr<LogParser>>(const LogHead&)>& make);
 
 #define VRAMTRACK_LOG_FORMAT(name) extern const LogFormatInfo name##_log_format;
 #include "source/log/formats.def"

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "source/log/format.hpp"
 #include "source/log/json.hpp"
 #include "source/log/labels.hpp"
-#include "source/log/rewritten.hpp"
 #include "source/log/text.hpp"
 
 namespace vramtrack {

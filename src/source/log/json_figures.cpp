@@ -14,7 +14,6 @@ namespace vramtrack {
 namespace {
 
 using logtext::is_ascii_letter;
-using logtext::is_digit;
 using logtext::trim;
 
 constexpr std::string_view kWithin = " > ";
@@ -44,15 +43,10 @@ bool take_id(std::string_view text, FigureOwner& owner) {
     owner.is_gpu = true;
     return true;
   }
-  std::size_t letters = 0;
-  while (letters < text.size() && is_ascii_letter(text[letters])) ++letters;
-  if (letters > 0 && !mentions_gpu(text.substr(0, letters))) return false;
-  std::size_t digits = letters;
-  while (letters > 0 && digits < text.size() && !is_digit(text[digits]) && !is_ascii_letter(text[digits])) ++digits;
-  const auto device = device_numbered(text.substr(digits));
+  const auto device = device_named(text);
   if (!device) return false;
   owner.gpu.index = device->index;
-  owner.is_gpu |= letters > 0;
+  owner.is_gpu |= is_ascii_letter(text.front());
   owner.by_position = false;
   return true;
 }

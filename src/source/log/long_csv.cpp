@@ -14,10 +14,10 @@
 
 #include "core/option.hpp"
 #include "source/log/columns.hpp"
+#include "source/log/format.hpp"
 #include "source/log/json.hpp"
 #include "source/log/json_figures.hpp"
 #include "source/log/recording.hpp"
-#include "source/log/rewritten.hpp"
 #include "source/log/rows.hpp"
 #include "source/log/text.hpp"
 

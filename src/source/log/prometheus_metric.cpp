@@ -34,17 +34,6 @@ std::vector<std::string> labels_of(exporters::Names exporters::Exporter::*list,
   return out;
 }
 
-/// "3", "nvidia3", "card3", "GPU 3"; nullopt for any other name.
-std::optional<int> index_in(std::string_view text) {
-  std::size_t digits = 0;
-  while (digits < text.size() && logtext::is_digit(text[text.size() - digits - 1])) ++digits;
-  const std::string_view word = logtext::trim(text.substr(0, text.size() - digits));
-  const bool plain = word.empty() || word == "nvidia" || word == "card" || logtext::same_letters(word, "gpu") ||
-                     word == "npu" || word == "cuda:";
-  const auto number = logtext::whole_number<int>(text.substr(text.size() - digits));
-  return plain && number && *number < 4096 ? number : std::nullopt;
-}
-
 constexpr std::uint64_t kOfPercent = 100;
 constexpr std::uint64_t kOfRatio = 10'000;
 
@@ -114,9 +103,11 @@ LogDevice gpu_of_labels(const PrometheusLabels& labels) {
   std::string_view index_text;
   for (const std::string& key : index_labels) {
     const std::string_view text = label(labels, Names{key});
-    gpu.index = index_in(text);
     if (index_text.empty()) index_text = text;
-    if (gpu.index) break;
+    if (const auto named = device_named(text)) {
+      gpu.index = named->index;
+      break;
+    }
   }
   // "instance" is the scrape target: any other label is more informative.
   std::string_view host;

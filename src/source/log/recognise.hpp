@@ -6,10 +6,10 @@
 #include <string>
 
 #include "core/result.hpp"
+#include "core/zone.hpp"
 #include "source/log/log_file.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/reorder.hpp"
-#include "source/log/zone.hpp"
 
 namespace vramtrack {
 

@@ -8,7 +8,7 @@
 
 #include "core/option.hpp"
 #include "source/log/recognise.hpp"
-#include "source/log/run_folder.hpp"
+#include "source/log/run_file.hpp"
 
 namespace vramtrack {
 namespace {

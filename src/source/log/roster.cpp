@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/meaning.hpp"
 #include "source/log/text.hpp"
 
 namespace vramtrack {
@@ -12,6 +13,17 @@ std::optional<LogDevice> device_numbered(std::string_view text) {
   LogDevice device;
   device.index = number;
   return device;
+}
+
+std::optional<LogDevice> device_named(std::string_view text) {
+  text = logtext::trim(text);
+  const auto is_letter = [](char c) { return logtext::is_ascii_letter(c); };
+  const auto letters = static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), is_letter) - text.begin());
+  if (letters > 0 && meaning_of(text.substr(0, letters)) != Meaning::gpu) return std::nullopt;
+  std::size_t digits = letters;
+  while (letters > 0 && digits < text.size() && !logtext::is_digit(text[digits]) && !is_letter(text[digits])) ++digits;
+  text.remove_prefix(digits);
+  return text.size() > 1 && text.front() == '0' ? std::nullopt : device_numbered(text);
 }
 
 bool has_id(const LogDevice& device) {

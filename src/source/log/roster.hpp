@@ -24,6 +24,9 @@ struct LogDevice {
 /// The device with this index, from 0 to 4095; nullopt if `text` is no such number.
 std::optional<LogDevice> device_numbered(std::string_view text);
 
+/// The same for a number behind a word for GPU: "3", "cuda:1", "GPU 1", "card0", "nvidia3".
+std::optional<LogDevice> device_named(std::string_view text);
+
 /// Whether a log identifies its device.
 bool has_id(const LogDevice& device);
 

@@ -1,11 +1,13 @@
 // Binary files of training runs as text: W&B's .wandb files and TensorBoard's event files become JSON lines, which the
-// format `scalars` reads. To the log reader they are just another text encoding.
+// format `scalars` reads. To the log reader they are just another text encoding. And the folder of a run as an
+// argument: its recordings, and the program log next to each, which shows how the run ended.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/result.hpp"
 
@@ -43,5 +45,19 @@ class RunFile {
   bool gave_up_ = false;
   bool cut_off_ = false;
 };
+
+class LogRows;
+
+struct RunRecording {
+  std::string path;
+  std::string log;  ///< the program's log; empty: none, or ambiguous
+};
+
+/// The recordings in `path` and below it, sorted; `path` itself if it is not a folder. An Error says what it lacks.
+Result<std::vector<RunRecording>> recordings_in(const std::string& path);
+
+/// Reads from the end of the log at `path` how its program ended: an out-of-memory message, or another end. Adds it as
+/// an event after the last row of `rows`. A log that cannot be read is a warning.
+void read_end(const std::string& path, LogRows& rows);
 
 }  // namespace vramtrack

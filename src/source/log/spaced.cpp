@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "source/log/csv_rows.hpp"
+#include "source/log/format.hpp"
 #include "source/log/labels.hpp"
-#include "source/log/rewritten.hpp"
 
 namespace vramtrack {
 namespace {

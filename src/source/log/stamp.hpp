@@ -12,7 +12,7 @@
 #include "core/result.hpp"
 #include "core/scale.hpp"
 #include "core/time.hpp"
-#include "source/log/zone.hpp"
+#include "core/zone.hpp"
 
 namespace vramtrack {
 

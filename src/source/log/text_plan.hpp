@@ -1,5 +1,5 @@
 // Chooses which figures to read from a free-text log, based on its first 256 KiB. Private to the text reader:
-// text_words.cpp recognises it and reads the head, text_pattern.cpp cuts lines by --line-pattern, text_plan.cpp,
+// text_words.cpp recognises it and reads the head, text_cut.cpp cuts lines, text_plan.cpp,
 // text_clock.cpp and text_origins.cpp decide, text_equal.cpp describes the decision, text_refusal.cpp why there is
 // none, text_lines.cpp reads.
 #pragma once
@@ -24,7 +24,6 @@
 #include "source/log/memory_words.hpp"
 #include "source/log/roster.hpp"
 #include "source/log/stamp.hpp"
-#include "source/log/table_rows.hpp"
 
 namespace vramtrack {
 

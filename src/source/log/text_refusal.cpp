@@ -7,6 +7,7 @@
 
 #include "core/option.hpp"
 #include "source/log/labels.hpp"
+#include "source/log/line_numbers.hpp"
 #include "source/log/line_pattern.hpp"
 #include "source/log/text.hpp"
 #include "source/log/text_plan.hpp"
@@ -29,23 +30,15 @@ struct Amount {
 
 /// The numbers of a line that have a unit of memory.
 std::vector<Amount> amounts_of(std::string_view line) {
+  CutLine cut;
+  cut.line = line;
+  cut_numbers(cut, Grouping::by_comma);
   std::vector<Amount> found;
   std::size_t from = 0;
-  for (std::size_t i = 0; i < line.size();) {
-    if (!logtext::is_digit(line[i])) {
-      ++i;
-      continue;
-    }
-    const std::size_t digits_end = std::min(line.find_first_not_of("0123456789.,", i), line.size());
-    const std::size_t unit_begin = std::min(line.find_first_not_of(' ', digits_end), line.size());
-    std::size_t unit_end = unit_begin;
-    while (unit_end < line.size() && std::isalpha(static_cast<unsigned char>(line[unit_end])) != 0) ++unit_end;
-    const bool is_rate = unit_end < line.size() && line[unit_end] == '/';
-    if (!is_rate && written_unit(line.substr(unit_begin, unit_end - unit_begin)) != 0) {
-      found.push_back({line.substr(i, unit_end - i), line.substr(from, i - from)});
-      from = unit_end;
-    }
-    i = std::max(digits_end, i + 1);
+  for (const LineNumber& number : cut.numbers) {
+    if (number.unit_bytes == 0 || number.rate) continue;
+    found.push_back({line.substr(number.begin, number.end - number.begin), line.substr(from, number.begin - from)});
+    from = number.end;
   }
   return found;
 }

@@ -656,5 +656,14 @@ TEST(Csv, WhatFramesTheReadingsOfALoopIsNoRow) {
   EXPECT_EQ(r.notes.skipped_lines, 0U);
 }
 
+TEST(Csv, AGpuMayHaveAWordBeforeItsIndex) {
+  for (const std::string_view name : {"1", "cuda:1", "GPU 1", "gpu1", "card1", "nvidia1", "device 1"})
+    EXPECT_THAT(read_text(fmt::format("time,gpu,used_mib\n1772359200,{0},5\n1772359201,{0},6\n", name)).device("1"),
+                testing::SizeIs(2))
+        << name;
+  EXPECT_THAT(read_text("time,gpu,used_mib\n1772359200,node1,5\n1772359201,node1,6\n").device("node1"),
+              testing::SizeIs(2));
+}
+
 }  // namespace
 }  // namespace vramtrack

@@ -1,4 +1,4 @@
-#include "source/log/zone.hpp"
+#include "core/zone.hpp"
 
 #include <fmt/format.h>
 
