@@ -9,6 +9,7 @@
 
 #include "core/ascii.hpp"
 #include "host/parentage.hpp"
+#include "host/pipes.hpp"
 #include "host/process.hpp"
 #include "host/process_tree.hpp"
 #include "host/small_file.hpp"
@@ -23,10 +24,12 @@ constexpr int kLooks = 3;
 constexpr double kPollsBelow = 0.1;
 constexpr double kSpinsAbove = 0.9;
 /// The least that it computes then at once. One that looks around takes less, even in Python.
-constexpr double kTurn_s = 0.0005;
+constexpr double kTurn_s = 0.0002;
 /// The kernel takes pages from a process that only waits, too, and gives them back (NUMA balancing, memory pressure).
 constexpr double kPages_per_s = 10;
 constexpr double kChildrenCores = 0.1;
+/// What sleeps for a second or more between two looks around may take some turns at each.
+constexpr double kTurnsOfALook_per_s = 3;
 /// The part of a core below which one that has work for it cannot show what it does.
 constexpr double kStarvedCores = 0.05;
 constexpr std::size_t kMostMembers = 1024;
@@ -42,12 +45,13 @@ std::uint64_t risen(std::uint64_t from, std::uint64_t to) {
 }
 
 /// The calls that read and write, and their bytes, of the text of /proc/PID/io. Bytes that a process writes into the
-/// mapping of a file count when its pages become dirty.
+/// mapping of a file count when its pages become dirty; those that were read from a disk do not count again, as they
+/// may be code that the kernel had taken away.
 std::uint64_t io_of(std::string_view text) {
   std::uint64_t sum = 0;
   while (!text.empty()) {
     const std::string_view line = next_line(text);
-    if (!line.starts_with("cancelled"))
+    if (!line.starts_with("cancelled") && !line.starts_with("read_bytes"))
       sum += parse_unsigned(trimmed(line.substr(std::min(line.size(), line.find(':') + 1)))).value_or(0);
   }
   return sum;
@@ -79,6 +83,7 @@ LifeWatch::Member LifeWatch::read_member(std::uint32_t pid) const {
   out.cpu_ticks = stat->cpu_ticks;
   out.page_faults = stat->page_faults;
   if (const auto io = read(folder + "/io")) out.io = io_of(*io);
+  if (const auto call = read(folder + "/wchan")) out.sleeps = call->find("nanosleep") != std::string_view::npos;
   std::error_code error;
   for (auto entry = std::filesystem::directory_iterator(folder + "/task", error);
        !error && entry != std::filesystem::directory_iterator() && out.threads.size() < kMostThreads;
@@ -103,6 +108,7 @@ LifeWatch::Member LifeWatch::read_member(std::uint32_t pid) const {
 
 void LifeWatch::compare(Family& family, const std::map<std::uint32_t, Member>& now, double passed_s) const {
   bool started = false, read_or_wrote = false, in_turns = false, wants_core = false, had_a_turn = false;
+  bool looked_around = false;
   std::uint64_t pages = 0, ticks = 0, children_ticks = 0;
   for (const auto& [pid, is] : now) {
     const auto before = family.members.find(pid);
@@ -125,14 +131,18 @@ void LifeWatch::compare(Family& family, const std::map<std::uint32_t, Member>& n
       const auto turns = static_cast<double>(risen(known->second.turns, thread.turns));
       in_turns = in_turns || (ran_s >= kPollsBelow / 2 * passed_s && wanted_s >= kPollsBelow * passed_s &&
                               wanted_s <= kSpinsAbove * passed_s && ran_s >= kTurn_s * turns);
+      if (tid == family.worker.pid)
+        looked_around =
+            is.sleeps && turns > 0 && turns <= kTurnsOfALook_per_s * passed_s && wanted_s < kPollsBelow * passed_s;
     }
   }
   family.waits_for_good = !had_a_turn && std::none_of(now.begin(), now.end(), [&](const auto& member) {
-    return waits_of(proc_root_, member.first).has_limit;
+    return waits_of(proc_root_, member.first).has_limit || read_open_ends(proc_root_, member.first).has_timer;
   });
   family.in_turns += in_turns ? 1 : 0;
   family.new_pages += static_cast<double>(pages) > kPages_per_s * passed_s ? 1 : 0;
   family.children_computed += seconds_of(children_ticks) > kChildrenCores * passed_s ? 1 : 0;
+  family.looked_around += looked_around ? 1 : 0;
   family.starved += wants_core && seconds_of(ticks) < kStarvedCores * passed_s ? 1 : 0;
   ++family.looks;
   if (!family.sign.empty()) return;
@@ -146,6 +156,8 @@ void LifeWatch::compare(Family& family, const std::map<std::uint32_t, Member>& n
     family.sign = "it used more and more of its memory";
   else if (family.children_computed >= kLooks)
     family.sign = "its children computed";
+  else if (family.looked_around >= kLooks)
+    family.sign = "it slept and looked around in turns";
 }
 
 void LifeWatch::look() {

@@ -24,10 +24,12 @@ namespace vramtrack {
 ///
 ///     it reads or writes            by calls, or to a disk; or only tries to
 ///     it starts a process
-///     a thread computes in turns *  10 to 90 % of the time, 0.5 ms or more at once: it computes, waits for a result,
+///     a thread computes in turns *  10 to 90 % of the time, 0.2 ms or more at once: it computes, waits for a result,
 ///                                   and goes on. What polls computes for less at once, what spins never stops
 ///     it touches new memory *       more than 10 pages a second
 ///     its children compute *        more than 10 % of a core
+///     it looks around *             its main thread sleeps, and wakes some times a second at most: what waits for
+///                                   others waits in other calls, and what polls for them wakes more often
 ///
 /// Cost of a look: a small file for each process of the machine, some for each member of a family and two or three for
 /// each of their threads.
@@ -58,6 +60,7 @@ class LifeWatch {
     std::optional<std::uint64_t> io;  ///< calls and bytes
     std::map<std::uint32_t, Thread> threads;
     bool wants_core = false;
+    bool sleeps = false;  ///< its main thread, for a time
   };
   struct Family {
     ProcessKey worker;
@@ -65,8 +68,8 @@ class LifeWatch {
     bool has_ended = false;
     bool waits_for_good = false;
     int looks = 0;
-    int starved = 0;                                         ///< of these, when it had work but got no core to speak of
-    int in_turns = 0, new_pages = 0, children_computed = 0;  ///< likewise
+    int starved = 0;  ///< of these, when it had work but got no core to speak of
+    int in_turns = 0, new_pages = 0, children_computed = 0, looked_around = 0;  ///< likewise
     std::string sign;
   };
   Member read_member(std::uint32_t pid) const;

@@ -197,6 +197,12 @@ struct LostWorkers::Moment {
     return 0;
   }
 
+  /// Whether its cgroup is frozen, as a paused container's is; with cgroup v2 it looks like any that sleeps.
+  [[nodiscard]] bool is_frozen(std::uint32_t pid) const {
+    const std::string waits_in = read_text_file(fmt::format("{}/{}/wchan", proc_root, pid), 64).value_or("");
+    return waits_in == "do_freezer_trap" || waits_in == "get_signal" || waits_in == "__refrigerator";
+  }
+
   /// Whether `process` may have been of `session` once: it is, or it leads its own and began after that one. Nobody
   /// joins a session that is there already. Of one whose leader has ended, the pids show its age.
   [[nodiscard]] bool may_have_been_of(std::uint32_t session, const ListedProcess& process) const {
@@ -412,7 +418,8 @@ struct LostWorkers::Moment {
       return fmt::format("its parent, pid {}, is not visible here", process.parent_pid);
     if (!lost.contains(process.parent_pid) && may_have_its_starter(process))
       return fmt::format("{}, its parent, may have started it", words(process.parent_pid));
-    if (process.state == 'T' || process.state == 't') return "it is stopped: somebody may continue it";
+    if (process.state == 'T' || process.state == 't' || is_frozen(pid))
+      return "it is stopped: somebody may continue it";
     if (const std::uint32_t tracer = tracer_of(pid); tracer != 0)
       return fmt::format("{} traces it, as a debugger does", words(tracer));
     if (worker.port == 0 && may_have_left(process))
@@ -430,7 +437,10 @@ struct LostWorkers::Moment {
         if (!lost.contains(other) && !is_below(other, lost) && !is_attendant(other) &&
             !(is_own && find(other)->start_ticks > process.start_ticks && !waits_of(proc_root, other).is_for_any_file))
           return fmt::format("{} {}", words(other), what);
-      if (link.is_unknown) return "it is connected to somebody who is not visible here";
+      if (link.is_unknown)
+        return link.kind == ProcessLink::Kind::memory
+                   ? "another user may share its memory in /dev/shm, whose processes this user may not read"
+                   : "it is connected to somebody who is not visible here";
     }
     const std::set<std::uint32_t> self = {pid};
     for (const ListedProcess& other : all) {

@@ -102,10 +102,10 @@ std::optional<std::uint64_t> port_of(std::string_view address) {
   return parse_unsigned(address.substr(std::min(address.size(), address.rfind(':') + 1)), 16);
 }
 
-/// The memory that a process shares, and whether it writes into it, by device and inode, from the text of its maps. A
-/// file only if it is mapped for writing; devices not, as the driver's are shared by all its users.
-std::set<std::string> shared_memory(std::string_view text) {
-  std::set<std::string> out;
+/// The memory that a process shares, by device and inode, with its path, from the text of its maps. A file only if it
+/// is mapped for writing; devices not, as the driver's are shared by all its users.
+std::map<std::string, std::string> shared_memory(std::string_view text) {
+  std::map<std::string, std::string> out;
   while (!text.empty()) {
     // "7f0000-7f1000 rw-s 00000000 00:1a 42      /dev/shm/sem.mp-x (deleted)"
     std::string_view line = next_line(text);
@@ -122,7 +122,7 @@ std::set<std::string> shared_memory(std::string_view text) {
     constexpr std::array<const char*, 4> kMemory = {"/dev/shm/", "/dev/zero", "/memfd:", "/SYSV"};
     const bool is_memory = std::any_of(kMemory.begin(), kMemory.end(), is_in);
     if (is_memory || (writes && path.starts_with('/') && !path.starts_with("/dev/")))
-      out.insert(std::string(device) + ' ' + std::string(inode));
+      out.emplace(std::string(device) + ' ' + std::string(inode), path);
   }
   return out;
 }
@@ -158,6 +158,7 @@ OpenEnds read_open_ends(const std::string& proc_root, std::uint32_t pid) {
       if (::stat(path.c_str(), &found) == 0 && S_ISFIFO(found.st_mode)) out.named_pipe = target;
     }
     out.watches_files = out.watches_files || target == "anon_inode:inotify";
+    out.has_timer = out.has_timer || target == "anon_inode:[timerfd]";
     if (target == "anon_inode:[pidfd]" || target.starts_with("pidfd:"))
       if (const auto awaited = awaited_by(folder + "/fdinfo/" + entry->d_name)) out.awaited.insert(*awaited);
     const auto pipe = inode_of(target, "pipe:[");
@@ -317,21 +318,36 @@ ProcessLink ProcessLinks::servers_of(std::uint32_t pid, std::uint16_t port) {
 ProcessLink ProcessLinks::memory_of(std::uint32_t pid) {
   const auto own = [&](std::uint32_t of) {
     const auto text = read_text_file(proc_root_ + '/' + std::to_string(of) + "/maps", kTableBytes);
-    return text ? shared_memory(*text) : std::set<std::string>();
+    return text ? shared_memory(*text) : std::map<std::string, std::string>();
   };
   if (!memory_) {
     memory_.emplace();
     for (const auto& [other, ends] : ends_)
       if (ends.were_read)
-        for (const std::string& memory : own(other)) (*memory_)[memory].insert(other);
+        for (const auto& [memory, path] : own(other)) (*memory_)[memory].insert(other);
   }
   ProcessLink out;
   out.kind = ProcessLink::Kind::memory;
-  for (const auto& [memory, pids] : *memory_)
-    if (pids.contains(pid))
-      std::copy_if(pids.begin(), pids.end(), std::back_inserter(out.others),
-                   [pid](std::uint32_t other) { return other != pid; });
+  for (const auto& [memory, path] : own(pid)) {
+    const std::set<std::uint32_t>& pids = (*memory_)[memory];
+    std::copy_if(pids.begin(), pids.end(), std::back_inserter(out.others),
+                 [pid](std::uint32_t other) { return other != pid; });
+    out.is_unknown = out.is_unknown || may_be_shared_unseen(pid, path);
+  }
   return out;
+}
+
+/// Root's may always, and always run: that they may shows nothing.
+bool ProcessLinks::may_be_shared_unseen(std::uint32_t pid, const std::string& path) const {
+  struct stat file {};
+  if (!path.starts_with("/dev/shm/") || path.ends_with(" (deleted)") ||
+      ::stat((proc_root_ + '/' + std::to_string(pid) + "/root" + path).c_str(), &file) != 0)
+    return false;
+  return std::any_of(ends_.begin(), ends_.end(), [&](const auto& one) {
+    struct stat process {};
+    return !one.second.were_read && ::stat((proc_root_ + '/' + std::to_string(one.first)).c_str(), &process) == 0 &&
+           process.st_uid != 0 && (process.st_uid == file.st_uid || (file.st_mode & (S_IRWXG | S_IRWXO)) != 0);
+  });
 }
 
 const ProcessLinks::Tables& ProcessLinks::tables_of(std::uint32_t pid) {

@@ -32,6 +32,7 @@ struct OpenEnds {
   std::string other_socket;                  ///< the protocol of one whose other side cannot be found
   std::string named_pipe;                    ///< one of them, where others find it
   bool watches_files = false;                ///< by inotify: it may get its work in files
+  bool has_timer = false;                    ///< a timerfd, which may wake it
   std::set<std::uint32_t> awaited;           ///< processes whose end it can wait for, by a pidfd
 };
 
@@ -90,6 +91,8 @@ class ProcessLinks {
   };
   const Tables& tables_of(std::uint32_t pid);
   void read_unix_peers();
+  /// Whether a process whose mappings this user may not read may have that file in memory, which `pid` shares.
+  [[nodiscard]] bool may_be_shared_unseen(std::uint32_t pid, const std::string& path) const;
 
   std::string proc_root_;
   std::map<std::uint32_t, OpenEnds> ends_;

@@ -68,6 +68,11 @@ def follow_a_file(c):
             time.sleep(0.5)
 
 
+def look_into_a_folder(c):
+    while not any(name.endswith(".request") for name in os.listdir(os.path.dirname(c["roll"]))):
+        time.sleep(1)
+
+
 def wait_for_a_compiler(_):
     subprocess.run([sys.executable, "-c", "while True: pass"])
 
@@ -79,7 +84,7 @@ def fill_a_mapping(_):
             time.sleep(0.01)
 
 
-WORK = {work.__name__: work for work in (compute_in_turns, spin_for_ever, write_a_log, follow_a_file, wait_for_a_compiler, fill_a_mapping)}
+WORK = {work.__name__: work for work in (compute_in_turns, spin_for_ever, write_a_log, follow_a_file, look_into_a_folder, wait_for_a_compiler, fill_a_mapping)}
 
 
 def rest(c):

@@ -222,7 +222,7 @@ class FixedTree(Tree):
 
 
 # Workers whose program has ended, and that show by what they do that they go on, or do not.
-WORKING = ["compute_in_turns", "write_a_log", "follow_a_file", "wait_for_a_compiler", "fill_a_mapping"]
+WORKING = ["compute_in_turns", "write_a_log", "follow_a_file", "look_into_a_folder", "wait_for_a_compiler", "fill_a_mapping"]
 RESTING = ["spin_for_ever", "sleep", "event", "poll", "spin"]
 # Those whose program lives although it has given up what ties it to them.
 UNTIED = {"closed late session": {"late_session": True, "closes": True, "ends": False},

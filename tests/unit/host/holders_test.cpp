@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
@@ -257,6 +258,8 @@ TEST(Holders, AWorkerForWhichSomebodyMayWaitIsKept) {
               machine.add(70, 1, 69, 69, 'T', "python", "python -c from multiprocessing.spawn import spawn_main");
             }).substr(0, 13),
             "it is stopped");
+  EXPECT_EQ(kept([](Orphaned& machine) { machine.write(70, "wchan", "do_freezer_trap"); }).substr(0, 13),
+            "it is stopped");
   const auto kept_at = [&](const std::string& name, const std::function<void(Orphaned&)>& change) {
     return kept([&](Orphaned& machine) {
       machine.open(70, "socket:[501]", 8);
@@ -314,6 +317,26 @@ std::string kept_of_ray(std::initializer_list<int> ports) {
   const Holder worker = machine.find({72}).holders.at(0);
   EXPECT_TRUE(worker.is_worker);
   return worker.kept;
+}
+
+TEST(Holders, MemoryThatAnotherUserMayShareKeepsAWorker) {
+  const auto kept = [](std::filesystem::perms of_file, const std::string& path, bool is_read) {
+    Orphaned machine;
+    machine.worker_pipes(70);
+    machine.write(70, "maps", Machine::kPython + "7f00-7f10 rw-s 0000 00:1a 42  " + path + '\n');
+    std::filesystem::create_directories(machine.path(70) + "/root/dev/shm");
+    machine.write(70, "root/dev/shm/ring", "");
+    std::filesystem::permissions(machine.path(70) + "/root/dev/shm/ring", of_file);
+    machine.add(71, 1, 71, 71, 'S', "client", "client");
+    if (!is_read) machine.remove(71, "fd");
+    if (::chown(machine.path(71).c_str(), 4000000, 4000000) != 0) EXPECT_NE(::geteuid(), 0U);
+    return machine.worker().kept;
+  };
+  using std::filesystem::perms;
+  EXPECT_THAT(kept(perms{0644}, "/dev/shm/ring", false), HasSubstr("another user may share its memory"));
+  EXPECT_EQ(kept(perms{0644}, "/dev/shm/ring", true), "") << "it does not";
+  EXPECT_EQ(kept(perms{0644}, "/dev/shm/ring (deleted)", false), "") << "nobody finds it";
+  if (::geteuid() == 0) EXPECT_EQ(kept(perms{0600}, "/dev/shm/ring", false), "") << "only its owner may";
 }
 
 TEST(Holders, OnlyItsOwnPortOfRayDoesNotKeepAWorkerOfRay) {

@@ -25,8 +25,11 @@ struct Counted {
   int page_faults = 0;
   int read_calls = 0;
   std::string waits = fmt::format("{} 0x3 0x7f00 0x10 0x0 0x0 0x0 0x7ffc 0x7fea\n", SYS_read);
+  std::string waits_in;  ///< the kernel's function
   bool has_thread_of_driver = false;
 };
+
+using ::testing::HasSubstr;
 
 class LifeWatchTest : public ::testing::Test {
  protected:
@@ -48,6 +51,7 @@ class LifeWatchTest : public ::testing::Test {
                           std::filesystem::copy_options::overwrite_existing);
     std::ofstream(folder + "/io") << "rchar: 5\nwchar: 5\nsyscr: " << c.read_calls
                                   << "\ncancelled_write_bytes: " << c.turns << '\n';
+    std::ofstream(folder + "/wchan") << c.waits_in;
     if (c.has_thread_of_driver)
       thread(c.pid + 1000, "cuda-EvtHandlr", 'S', fmt::format("1000 0 {:.0f}\n", up_s),
              fmt::format("{} 0x7f00 0x2 0x7f10 0x0 0x0 0x0 0x7ffc 0x7fea\n", SYS_ppoll));
@@ -94,7 +98,17 @@ TEST_F(LifeWatchTest, WhatComputesAndWaitsInTurnsIsInUse) {
 }
 
 TEST_F(LifeWatchTest, WhatOnlyLooksAroundIsNot) {
-  EXPECT_EQ(watch(65, [&](int s) { write({.ran_s = s * 0.2, .turns = 1000 * s}); }), "");
+  EXPECT_EQ(watch(65, [&](int s) { write({.ran_s = s * 0.2, .turns = 2000 * s}); }), "");
+}
+
+TEST_F(LifeWatchTest, WhatSleepsAndLooksForWorkNowAndThenIsInUse) {
+  const auto wakes = [&](double per_s, const char* waits_in) {
+    return watch(65, [&, per_s](int s) { write({.turns = static_cast<int>(s * per_s), .waits_in = waits_in}); });
+  };
+  EXPECT_THAT(wakes(0.1, "hrtimer_nanosleep"), HasSubstr("looked around"));
+  EXPECT_EQ(wakes(5, "hrtimer_nanosleep"), "") << "as a loop does that waits for its program";
+  EXPECT_EQ(wakes(0.2, "futex_do_wait"), "") << "as for a queue, with a limit of 5 s";
+  EXPECT_EQ(wakes(0.02, "hrtimer_nanosleep"), "");
 }
 
 TEST_F(LifeWatchTest, WhatReadsOrTriesToIsInUse) {
@@ -123,6 +137,10 @@ TEST_F(LifeWatchTest, WhatWaitsForOthersWithoutALimitIsDecided) {
     write({.waits = fmt::format("{} 0x1 0x1 0x7f 0x0 0x0 0x0 0x7ffc 0x7fea\n", SYS_clock_nanosleep)});
   });
   EXPECT_FALSE(is_decided) << "it may go on by itself";
+  std::filesystem::create_directory(proc.file("77/fd"));
+  std::filesystem::create_symlink("anon_inode:[timerfd]", proc.file("77/fd/9"));
+  watch(2, [&](int) { write({}); });
+  EXPECT_FALSE(is_decided) << "a timer may wake it";
 }
 
 TEST_F(LifeWatchTest, WhatGetsNoCoreCannotShowAnything) {
