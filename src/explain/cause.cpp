@@ -438,16 +438,8 @@ Answer by_bound(const Failure& f, const Sums& s) {
                                            sum, size_words(*s.allowed))};
 }
 
-/// Not figures of the message, but signs in the surrounding text that memory was not short.
+/// A table in the text shows that memory was not short.
 Answer by_contradiction(const Failure& f, const Sums& s) {
-  if (!f.remarks.other_code.empty())
-    return Verdict{
-        Cause::unknown,
-        fmt::format("{}the error that the driver gave is {}, which is not a lack of memory",
-                    s.asked > 0 ? fmt::format("{} were requested; ", size_words(s.asked)) : "", f.remarks.other_code),
-        fmt::format("what {} means for this call: whether this device, its driver or its partition (MIG, "
-                    "vGPU) supports it",
-                    f.remarks.other_code)};
   if (f.used_line == 0 || !s.total || !s.used || s.free != 0.0 || *s.used * 20 > *s.total) return std::nullopt;
   return Verdict{
       Cause::unknown,
@@ -677,7 +669,13 @@ void find_cause(Failure& failure) {
     add_remarks(failure);
   }
   const double free = failure.figures.get(Figure::free).value_or(0);
-  if (failure.cause == Cause::unknown && !failure.remarks.shared.empty() && failure.remarks.other_code.empty() &&
+  if (failure.cause == Cause::unknown && !failure.remarks.in_pieces.empty() &&
+      (!failure.figures.get(Figure::free) || free >= failure.figures.get(Figure::asked).value_or(0))) {
+    failure.cause = Cause::fragmentation;
+    failure.because += fmt::format(", and the text says that it is in pieces: \"{}\"", failure.remarks.in_pieces);
+    failure.missing_evidence.clear();
+  }
+  if (failure.cause == Cause::unknown && !failure.remarks.shared.empty() &&
       free <= failure.figures.get(Figure::asked).value_or(free)) {
     failure.cause = Cause::outside;
     failure.because += fmt::format(", and the text tells that others use the device: \"{}\"", failure.remarks.shared);

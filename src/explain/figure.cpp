@@ -12,37 +12,9 @@ struct Named {
 };
 
 constexpr std::array<Named, kFigureCount> kNames = {{
-    {"asked", "asked_bytes"},
-    {"needed", "needed_bytes"},
-    {"total", "total_bytes"},
-    {"free", "free_bytes"},
-    {"allocated", "allocated_bytes"},
-    {"reserved", "reserved_bytes"},
-    {"unallocated", "unallocated_bytes"},
-    {"pool", "pool_bytes"},
-    {"process", "process_bytes"},
-    {"other", "other_bytes"},
-    {"outside", "outside_bytes"},
-    {"used", "used_bytes"},
-    {"allowed", "allowed_bytes"},
-    {"resident", "resident_bytes"},
-    {"piece", "largest_free_bytes"},
-    {"budget", "budget_bytes"},
-    {"weights", "weights_bytes"},
-    {"kv_cache", "kv_cache_bytes"},
-    {"missing", "missing_bytes"},
-    {"planned", "planned_bytes"},
-    {"slept", "slept_bytes"},
-    {"device", "device"},
-    {"pid", "pid"},
-    {"count", "count"},
-    {"fraction", "fraction"},
-    {"tokens", "tokens"},
-    {"tokens_fit", "tokens_fit"},
-    {"shape", "shape"},
-    {"pieces", "free_pieces"},
-    {"element", "element"},
-    {"skipped", "skipped"},
+#define VRAMTRACK_FIGURE(name, key) {#name, key},
+#include "explain/figures.def"
+#undef VRAMTRACK_FIGURE
 }};
 
 }  // namespace

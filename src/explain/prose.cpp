@@ -159,7 +159,11 @@ bool Sentence::could_not() const {
 }
 
 bool Sentence::is_condition() const {
-  if (has_word_of(sentence_, kConditions)) return true;
+  // "If I run X, I get Y": what happened to the writer.
+  const auto condition = std::find(sentence_.begin(), sentence_.end(), "if");
+  const bool is_own = condition != sentence_.end() && condition + 1 != sentence_.end() &&
+                      is_any(condition[1], kWriter) && has_word_of(part_, kWriter) && part_.size() < sentence_.size();
+  if (!is_own && has_word_of(sentence_, kConditions)) return true;
   if (has_word_of(sentence_, kReader))
     return has(sentence_, "you") || has(sentence_, "when") || (!has_word_of(sentence_, kEvents) && !could_not());
   // "When X, a message is displayed."
@@ -267,7 +271,7 @@ bool is_general_in_cjk(std::string_view before, std::string_view after) {
   constexpr std::string_view kConditionTexts =
       "如果|若|请|請|避免|防止|解决|解決|怎么|如何|可能|提示|場合|たら|れば|ください|防ぐ|対処|ことがあ|경우|하면|세요";
   constexpr std::string_view kEventTexts =
-      "了|报错|報錯|失败|失敗|崩溃|出错|终止|ました|した|落ち|났|했습니다|실패|부족|一直|无法|無法";
+      "了|出现|发生|报错|報錯|失败|失敗|崩溃|出错|终止|ました|した|落ち|났|했습니다|실패|부족|一直|无法|無法";
   std::size_t end = after.size();
   while (end > 0 && has_any(after.substr(0, end), kEnds)) --end;
   const std::string_view right = after.substr(0, end);

@@ -38,7 +38,8 @@ class Sentence {
   bool has_prefix_ = false;               ///< something ended a clause before it: a time, a tag, a key, a colon
 };
 
-/// What follows a message: "X errors", "`X` usually means", "X?". `begins`: X begins its line.
+/// What follows a message: "X errors", "`X` usually means", "X?". `begins`: X begins its line, so that "X when" counts,
+/// too: in general, or the title of a report.
 bool is_spoken_of(std::string_view after, bool begins);
 
 /// Whether `line`, above a message, addresses its reader: "you may see this:". A writer who says "I" reports a failure.

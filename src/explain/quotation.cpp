@@ -345,13 +345,14 @@ Mention mention_of(std::string_view text, std::size_t begin, std::size_t end, st
                ? Mention::marked
                : Mention::none;
   if (is_in_code(before, message, after) || is_in_comment(before, line_above) ||
-      is_entry(before_class, after, has_class) || is_spoken_of(after, begins && !has_class) || has_remedy ||
+      is_entry(before_class, after, has_class) || is_spoken_of(after, false) || has_remedy ||
       is_underlined(before, message, all_after) || sentence.is_hypothetical() ||
       is_term(before, after, sentence, false) || is_term(before_class, after, sentence, has_class) ||
       (begins && line >= 2 &&
        is_introduced(std::string_view(all_before).substr(0, line - 1), text.substr(end, kAfterBytes))))
     return Mention::marked;
-  return sentence.is_general() || is_general_in_cjk(before, after) ? Mention::spoken : Mention::none;
+  const bool is_general = sentence.is_general() || is_general_in_cjk(before, after);
+  return is_general || (begins && !has_class && is_spoken_of(after, true)) ? Mention::spoken : Mention::none;
 }
 
 }  // namespace vramtrack::explain

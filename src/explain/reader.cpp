@@ -264,7 +264,11 @@ void Reader::take(const Found& found) {
                                         [](const Captured& captured) { return is_size(captured.figure); });
   const Statement range{found.begin, found.match.end};
   const bool is_elsewhere = found.wording->role == Role::device && is_on_host(text_, range);
-  const Wording& wording = is_statement || is_elsewhere ? wording_of(text_, range) : *found.wording;
+  const bool is_other =
+      !is_statement && is_memory_failure(*found.wording) && figure_count < 2 && has_other_reason(text_, range, true);
+  const Wording& wording = is_other                       ? other_reason()
+                           : is_statement || is_elsewhere ? wording_of(text_, range)
+                                                          : *found.wording;
   Figures beside;
   std::size_t own_count = 0;
   // A killer that acts for host memory says what it counts.

@@ -372,9 +372,8 @@ Side side_of(const std::vector<Word>& before, std::string_view rest) {
   constexpr std::string_view kNeeds =
       "need|requir|request|consum|grow|tried|want|demand|enlarg|large|much|big|take|uses|需要|申请|必要|benötigt";
   constexpr std::string_view kBounds =
-      "has|have|only|limit|max|avail|capacity|support|allow|budget|offer|free|left|hardware|beyond|exceed|但只有|只有|"
-      "可用|"
-      "vorhanden";
+      "has|have|only|limit|max|avail|capacity|support|allow|budget|offer|provid|free|left|hardware|beyond|exceed|"
+      "但只有|只有|可用|vorhanden";
   const auto side = [=](std::string_view word) {
     return begins_any(word, kNeeds) ? Side::need : begins_any(word, kBounds) ? Side::bound : Side::none;
   };
@@ -385,7 +384,10 @@ Side side_of(const std::vector<Word>& before, std::string_view rest) {
   }
   for (std::size_t i = 0; i < std::min(kNear, before.size()); ++i) {
     const std::string_view word = before[before.size() - 1 - i].text;
-    if (begins_any(word, "alloc|used|reserv|peak|held|in-use")) return Side::none;
+    if (begins_any(word, "alloc|used|reserv|peak|held|in-use|previous")) return Side::none;
+    // "device memory is 8 GB"
+    if (i == 0 && word == "is" && before.size() > 1 && is_any(before[before.size() - 2].text, "memory|vram"))
+      return Side::bound;
     if (const Side found = side(word); found != Side::none) return found;
   }
   return Side::none;
@@ -510,11 +512,14 @@ void read_remark(std::string_view raw, Figures& figures) {
       return is_any(word.text, "ram|host|system|swap|page|disk|cpu|storage|file|model|buffer") ||
              begins_any(word.text, "free|avail|left|remain|used|usage|alloc|takes|about|limit|max|peak|request|amount");
     };
+    // "GPU with 8gb": a whole number, not "GPU 1 with 220 MB", a part
+    const bool is_gpu_with = before.size() > 1 && is_any(before.back().text, "with|has") &&
+                             is_any(before[before.size() - 2].text, "gpu|gpus") && std::fmod(sizes[i].bytes, kGiB) < 1;
     const bool is_stated = !before.empty() && is_any(before.back().text, "is|are|take|takes|was|were");
     if (any(before, is_plan) || (!is_wrong && is_stated && !any(before, is_card) && !any(before, is_other))) {
       figures.set(Figure::planned, std::max(sizes[i].bytes, figures.get(Figure::planned).value_or(0)));
-    } else if (!is_wrong && (any(before, is_card) || any(behind, is_card_behind)) && !any(before, is_other) &&
-               !any(behind, is_other)) {
+    } else if (!is_wrong && (any(before, is_card) || any(behind, is_card_behind) || is_gpu_with) &&
+               !any(before, is_other) && !any(behind, is_other)) {
       // A second card, as `skipped` shows.
       if (const auto total = figures.get(Figure::total); total && *total != sizes[i].bytes)
         figures.set(Figure::skipped, sizes[i].bytes);
@@ -569,11 +574,24 @@ std::string sharing_in(std::string_view raw) {
   constexpr std::string_view kProgram =
       "instance|process|program|job|application|app|container|game|copy|session|user|service|notebook|kernel|training";
   const std::string line = lower(raw);
-  if (has_any(line, "?|if you|if another|if other|if there|make sure|check|try |no other|not |may |instead")) return {};
+  // One sentence at a time: a question in another one does not matter.
+  for (const std::string_view mark : {". ", "? ", "! ", "\xe3\x80\x82", "\xef\xbc\x9f"})
+    if (const std::size_t at = line.find(mark); at != std::string::npos && at + mark.size() < line.size()) {
+      const std::string found = sharing_in(raw.substr(0, at + mark.size()));
+      return found.empty() ? sharing_in(raw.substr(at + mark.size())) : found;
+    }
+  if (has_any(line,
+              "?|if you|if another|if other|if there|make sure|check|please|no other|not |may |instead|如果|可能|是否"))
+    return {};
+  if (has_any(line,
+              "别人|其他人|他人|其他进程|其它进程|别的进程|另一个进程|其他程序|别的程序|把显存占|全吃|他のプロセス|"
+              "別のプロセス|다른 프로세스"))
+    return std::string(trimmed(raw, " \r"));
   const auto words = words_of(line);
   const auto text = [&words](std::size_t i) { return i < words.size() ? words[i].text : std::string_view(); };
   const auto runs = [](std::string_view word) {
-    return begins_any(word, "run|start|launch|open|play|gaming|use|using|active|process|instance|ranks|workers");
+    return begins_any(word,
+                      "run|start|launch|open|play|gaming|use|using|active|process|instance|ranks|workers|hold|occup");
   };
   for (std::size_t i = 0; i < words.size(); ++i) {
     // "only when Wallpaper Engine is open"; not "when it is running", "when running".
@@ -581,7 +599,8 @@ std::string sharing_in(std::string_view raw) {
                           !is_any(text(i + 1), "it|i|we|the|this|my|training|inference|running|model|using");
     std::size_t company = 0;
     if (text(i) == "same" && is_any(text(i + 1), "gpu|card|device")) company = i + 1;
-    if (is_any(text(i), "another|second|other") && is_any(text(i + 1), kProgram)) company = i + 1;
+    for (const std::size_t j : {i + 1, i + 2})
+      if (company == 0 && is_any(text(i), "another|second|other") && is_any(text(j), kProgram)) company = j;
     // "13 workers", "2 kernels running"
     const std::size_t number_end = text(i).find_first_not_of("0123456789");
     const bool is_count =
@@ -595,6 +614,12 @@ std::string sharing_in(std::string_view raw) {
       return std::string(raw.substr(words[i].begin, words[counted].end - words[i].begin));
     const bool is_beside = text(i) == "also" && begins_any(text(i + 1), "run|start|launch|open|play");
     if (is_beside || (text(i) == "background" && i > 2 && runs(text(i - 3)))) company = i;
+    // "run a game", "the game is running"
+    if (is_any(text(i), "game|games") && i > 0 && !is_any(text(i - 1), "the|my|our|your|this") &&
+        (runs(text(i - std::min<std::size_t>(i, 2))) || runs(text(i + 2)))) {
+      const std::size_t first = i - std::min<std::size_t>(i, 2);
+      return std::string(raw.substr(words[first].begin, words[i].end - words[first].begin));
+    }
     if (is_any(text(i), "when|while") && is_any(text(i + 1), "gaming|playing"))
       return std::string(raw.substr(words[i].begin, words[i + 1].end - words[i].begin));
     if (text(i) == "per" && text(i + 1) == "gpu" && i > 0 && runs(text(i - 1))) company = i + 1;
@@ -615,6 +640,21 @@ std::string sharing_in(std::string_view raw) {
       }
   }
   return {};
+}
+
+/// What says that free memory is in pieces: not advice about it, nor a guess.
+std::string pieces_in(std::string_view raw) {
+  constexpr std::size_t kWords = 24;
+  const std::string line = lower(raw);
+  if (has_any(line,
+              "to avoid|avoid frag|reduce|if |may |might|could be|maybe|no frag|not frag|?|避免|防止|回避|可能|如果"))
+    return {};
+  // "total fragmentation 4.6%" is a figure of a plan; programs say that memory "is fragmented".
+  const bool is_prose = is_sentence(line) && !has_any(line, "%");
+  const std::size_t at = std::min({line.find(is_prose ? "fragmentation" : "fragmented"), line.find("fragmented"),
+                                   line.find("not contiguous"), line.find("\xe6\x96\xad\xe7\x89\x87"),
+                                   line.find("\xe7\xa2\x8e\xe7\x89\x87")});
+  return at == std::string::npos ? "" : std::string(raw.substr(at, raw.find_first_of(" ,.;", at + kWords) - at));
 }
 
 /// "beautifully with smaller files. But with larger images": what fits shows that the rest is too large.
@@ -710,7 +750,7 @@ void for_lines_around(std::string_view text, Range line, std::size_t lines, Read
 
 std::optional<Range> excess_of(std::string_view line) {
   if (!(is_of_device(line) || has_any(line, "memory|heap|buffer| l1 |vram| lds")) ||
-      has_any(line, "disk|upload|payload|packet|storage|partition|download|if |at least|recommend|should|minimum"))
+      has_any(line, "disk|upload|payload|packet|storage|partition|download|if |at least|recommend|should"))
     return std::nullopt;
   auto sizes = sizes_of(line);
   // "(36860/32768)"
@@ -733,8 +773,9 @@ std::optional<Range> excess_of(std::string_view line) {
     const auto between = words_of(joint);
     const Side first = joint == "/" && has_any(line, "too ") ? Side::need : side_of(before, joint);
     const Side second = side_of(between, line.substr(b.end, until - b.end));
-    const bool is_over = joint == "/" || has_any(joint, "exceed|beyond|greater than|larger than|bigger than");
-    const bool is_first = first == Side::need && (second == Side::bound || is_over) && a.bytes > b.bytes;
+    const bool is_over = has_any(joint, "exceed|beyond|greater than|larger than|bigger than");
+    const bool is_first = a.bytes > b.bytes && ((first == Side::need && (second == Side::bound || joint == "/")) ||
+                                                (first != Side::bound && is_over));
     const bool is_second =
         first == Side::bound && second == Side::need && b.bytes > a.bytes && has_any(joint, "but |yet |aber |但");
     if (is_first || is_second)
@@ -810,12 +851,11 @@ Remarks read_remarks(std::string_view text, std::size_t begin, std::size_t end, 
     if (out.grew.empty()) out.grew = growth_in(words);
     if (out.shared.empty()) out.shared = sharing_in(words);
     if (out.less_works.empty()) out.less_works = less_in(words);
+    if (out.in_pieces.empty()) out.in_pieces = pieces_in(words);
     read_settings(words, out);
   };
   const std::string_view own = text.substr(line.begin, line.end - line.begin);
   read(own);
-  // A sentence that says memory ran out says so even if a condition names other codes.
-  if (!has_any(lower(own), "out of|not enough|insufficient|exhaust")) out.other_code = other_code_in(own);
   out.advised = advice_in(text.substr(begin, line.end - begin));
   std::size_t below = 0;
   for_lines_around(text, line, kRemarkLines, [&](std::string_view words, bool is_above) {

@@ -28,10 +28,10 @@ struct Remarks {
   std::string grew;        ///< words for a long run, or for growth: "after 6 hours", "always growing"
   std::string shared;      ///< words for others using the device: "when gaming"
   double capacity = 0;     ///< of the device, as users and kernels report it; 0: not reported, or contradictory
+  std::string in_pieces;   ///< words for what is free in pieces: "sort of memory fragmentation"
   std::string less_works;  ///< words for a smaller input that fits: "works perfectly with smaller files"
   std::string settings;    ///< memory settings in the text: "device_memory_GB=9"
   double set_aside = 0;    ///< bytes of the largest of them with a size
-  std::string other_code;  ///< of a nearby failure that is not a lack of memory: "cudaErrorNotSupported"
   double free_before = 0;  ///< on the device, from a line above; 0: none, or less than requested
   std::string advised;     ///< the program's own advice: "try reducing the timeline resolution"
 };

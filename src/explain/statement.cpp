@@ -28,7 +28,8 @@ enum class Memory : std::uint8_t {
   piece,
   requirement,
   thread,
-  ended
+  ended,
+  other_reason
 };
 constexpr std::string_view kShm = "the size of /dev/shm (docker run --shm-size, --ipc=host)";
 constexpr std::string_view kPool = "the size or share that the program sets aside when it starts";
@@ -36,6 +37,8 @@ constexpr std::string_view kPiece = "the most that the driver gives in one piece
 constexpr std::string_view kRequirement = "what the program requires of a device before it uses it";
 constexpr std::string_view kThreads = "of threads or addresses: ulimit -u and -v, pids.max of the container";
 constexpr std::string_view kAddress = "a program of 64 bits; of Wine, WINE_LARGE_ADDRESS_AWARE=1";
+constexpr std::string_view kOtherReason =
+    "an allocation failed for another reason than a lack of memory, which its line or one beside it gives";
 constexpr Wording kWordings[] = {
     {"statement_device", "any", "any", Role::device, Cause::unknown, "", ""},
     {"statement", "any", "any", Role::device, Cause::unknown, "", ""},
@@ -52,6 +55,7 @@ constexpr Wording kWordings[] = {
     {"statement_requirement", "any", "any", Role::device, Cause::limit, kRequirement, ""},
     {"statement_thread", "any", "any", Role::resource, Cause::resource, kThreads, ""},
     {"statement_ended", "any", "any", Role::host, Cause::unknown, "", ""},
+    {"statement_other_reason", "any", "any", Role::event, Cause::unknown, kOtherReason, ""},
 };
 
 constexpr std::string_view kCues =
@@ -62,19 +66,26 @@ constexpr std::string_view kCues =
     "paging file|refused|error -|error `-|error (-|errno|code -|code: -|shortage|lack of|no_mem|mem_|-12|error "
     "2|result=2|"
     "result = 2|error=2|error code 2|error code: 2|137|sigkill|killed|bad allocation|error when|error alloc|: -9|= "
-    "-9|不足|不够|不夠|is full|太小|无法分配|부족|無法分配|enough|more system|but |only |beyond |require|needs |need "
-    "|wants |limit|需要|benötigt"
-    "|c000012d|is only|vkalloc";
+    "-9|不足|不够|不夠|is full|太小|无法分配|부족|無法分配|enough|more system|overflow|returned n|(nil)|too many "
+    "res|but |"
+    "only |beyond |require|needs |need |wants |limit|需要|benötigt|c000012d|is only|vkalloc";
 
 constexpr std::string_view kDevices =
     "gpu|cuda|rocm|vram|rmm failure|/rmm/|nvidia|amdgpu|radeon|vulkan|d3d|dxgi|directx|vkcreate|opencl|sycl|metal|mps "
     "|npu|xpu|tpu|hbm|"
     "device|video mem|videomem|nvrm|[drm|texture|cumem|curesult|hip|webgpu|wgpu|opengl|vkalloc|vkresult|cl_|ze_res|"
     "dxvk|dml|geforce|hpu|habana|devmem|_gmem|render|kgsl|adreno|mali |显存|nvenc|cublas|cudnn|encoder session";
-/// Texts that give another reason than a lack of memory.
+/// Texts that give another reason than a lack of memory, whatever the failure says.
 constexpr std::string_view kOtherReasons =
     "driver version is insufficient|no such file|result = 700|permission denied|device creation failed|"
     "no device available|no va display";
+/// The same for a failure that does not itself say that memory is short. After a fault of a kernel every call fails.
+constexpr std::string_view kOtherErrors =
+    "invalid argument|not supported|kernel image|illegal memory access|illegal address|invalid device|unspecified "
+    "launch|device-side assert|misaligned address|invalid resource handle|initialization error|operation not permitted";
+constexpr std::string_view kLacks =
+    "out of|out_of|outof|not enough|insufficient|exhaust|memoryallocation|no memory|nomem|enomem|cannot allocate "
+    "memory";
 
 bool is_memory(std::string_view word) {
   return is_any(word, "memory|mem|vram|ram|vmem|smem|hbm|memory's|memoryerror") || word.ends_with("-memory") ||
@@ -164,7 +175,11 @@ constexpr std::string_view kOtherResources =
 /// "failed to allocate 339738624 bytes", "memory allocation of size 4096 failed", "cannot allocate big buffer"
 std::optional<Range> failure_at(const std::vector<Word>& words, std::size_t i) {
   if (!is_any(words[i].text,
-              "fail|failed|fails|failure|cannot|can't|couldn't|could|unable|refused|rejected|denied|error"))
+              "fail|failed|fails|failure|cannot|can't|couldn't|could|unable|refused|rejected|denied|error|null|nullptr|"
+              "nil"))
+    return std::nullopt;
+  // "large alloc 8589934592 bytes == (nil)", "malloc returned NULL"; not "data != NULL"
+  if (begins_any(words[i].text, "null") && (i == 0 || !is_any(words[i - 1].text, "returned|got|gave")))
     return std::nullopt;
   if (words[i].text == "could" && (i + 1 >= words.size() || words[i + 1].text != "not")) return std::nullopt;
   constexpr std::size_t kNear = 9;
@@ -237,6 +252,10 @@ struct Found {
 std::optional<Found> excess_at(const std::vector<Word>& words, std::size_t i, std::string_view line) {
   const std::string_view word = words[i].text;
   const std::string_view next = i + 1 < words.size() ? words[i + 1].text : "";
+  // "collisionStackSize buffer overflow detected, please increase its size"
+  if (word.starts_with("overflow") && i > 0 && is_any(words[i - 1].text, "buffer|pool|heap|arena|cache") &&
+      has_any(line, "increase |raise ") && has_any(line, "size|capacity|count"))
+    return Found{{words[i - 1].begin, words[i].end}, Memory::pool};
   const bool is_more =
       begins_any(word, "exceed") || (is_any(word, "larger|greater|bigger|longer|more") && next == "than");
   const bool is_too = word == "too" && is_any(next, "much|large|big|long");
@@ -353,8 +372,10 @@ std::optional<Found> killed_at(const std::vector<Word>& words, std::size_t i, st
   };
   const std::string_view last = i > 0 ? words[i - 1].text : "";
   // "Sending SIGKILL to cgroup {"controller": "runtime.OOMController""
-  if (is_any(word, "sigkill|sigterm|killing|killed|victim") && has_killer(words))
-    return Found{{words[i].begin, words[i].end}};
+  if (is_any(word, "sigkill|sigterm|killing|killed|victim|reaped") && has_killer(words)) {
+    const std::size_t colon = line.substr(0, words[i].begin).rfind(": ");
+    return Found{{colon == std::string_view::npos ? words.front().begin : colon + 2, words[i].end}};
+  }
   bool is_end = (word == "137" || word == "-9") && is_behind("code|status|exitcode", 2);
   is_end = is_end || (word == "137" && last == "code");
   is_end = is_end || (word == "sigkill" && is_behind("signal|signals|negsignal|9", 2) &&
@@ -377,7 +398,8 @@ std::optional<Found> killed_at(const std::vector<Word>& words, std::size_t i, st
 
 /// Chinese and Japanese do not separate words by blanks.
 constexpr std::string_view kFixed =
-    "your gpu memory is full|bad allocation|paging file is too small|killed as a result of limit of|too many "
+    "too many resources requested|your gpu memory is full|bad allocation|paging file is too small|killed as a result "
+    "of limit of|too many "
     "concurrent sessions|due to memory pressure|memory is full|显存不足|内存不足|显存不够|内存不够|記憶體不足|"
     "メモリ不足|无法分配|無法分配|页面文件太小|메모리 부족|메모리가 부족|显存耗尽";
 
@@ -493,8 +515,8 @@ constexpr std::string_view kMostInOnePiece =
 constexpr std::string_view kOnChip =
     "shared data|threadgroup memory|groupshared|workgroup memory|work-group| local memory|launch_out_of_resources| "
     "vmem| "
-    "smem|registers|per-block shared|shared memory per block| l1 | l1_|sram|scratchpad| lds|group shared|circular "
-    "buffer";
+    "smem|registers|per-block shared|requested for launch|shared memory per block| l1 | l1_|sram|scratchpad| lds|group "
+    "shared|circular buffer";
 constexpr std::string_view kOfKernels = "ptxas|triton|kernel|shader|compute|out of resource|multiprocessor|per block";
 
 /// Whether the amounts of `line` are such as only the memory on a chip has: none is 1 MiB or more.
@@ -526,7 +548,7 @@ Memory memory_of(std::string_view line, std::string_view next, std::string_view 
   if (has_any(line, "address space")) return Memory::address;
   if (has_any(line, "discarding|rejecting|excluding|ignoring") && has_any(line, "insufficient|not enough|too little"))
     return Memory::requirement;
-  if (has_any(line, kOnHost) || (has_any(line, "oom") && has_any(line, "kill|victim"))) return Memory::host;
+  if (has_any(line, kOnHost) || (has_any(line, "oom") && has_any(line, "kill|victim|reaped"))) return Memory::host;
   if (has_any(line,
               "killed out of|maxrss|cgroup|memory pressure|physical memory|memory budget|being "
               "killed|job memory|oomkilled|its memory request|0:125|state: out_of|this system"))
@@ -536,16 +558,16 @@ Memory memory_of(std::string_view line, std::string_view next, std::string_view 
   if (has_any(line, kMostInOnePiece)) return Memory::piece;
   if (has_any(line, kPinned)) return Memory::pinned;
   if (has_any(line, "/dev/shm|shared memory|shmem") && !has_any(line, "gpu and shared")) return Memory::shared;
-  if (has_any(
-          line,
-          "pre-allocated|preallocated memory|pool size exceeded|out of pool|out_of_pool|pool exhausted|maximum pool"))
+  if (has_any(line,
+              "nodes are available|pre-allocated|preallocated memory|pool size exceeded|out of pool|out_of_pool|pool "
+              "exhausted|maximum pool"))
     return Memory::pool;
   const bool is_device = is_of_device(line);
   if (!is_device &&
       (has_any(line,
                "paging file|page file|页面文件|virtual memory|system memory|on host|host memory|"
                "cpu buffer|cpu_buffer|out_of_host|defaultcpu|cpu allocator|cpuallocator|memory on the node|webassembly|"
-               "the node|(ram)|container|pod |job |system.outofmemory") ||
+               "the node|goroutine|runtime: out of memory|(ram)|container|pod |job |system.outofmemory") ||
        (has_any(line, "bad_alloc") && !is_of_device(next))))
     return Memory::host;
   const auto words = words_of(line);
@@ -620,18 +642,32 @@ bool has_statement(std::string_view line) {
   return failure_in(line).has_value();
 }
 
+bool has_other_reason(std::string_view text, const Statement& statement, bool is_known) {
+  constexpr std::size_t kReasonBytes = 200;
+  const Range line = line_of(text, statement.begin, statement.end);
+  const std::string own = lower_line(text, line);
+  const std::string below = lower(text.substr(line.end, kReasonBytes));
+  Range before = line_above(text, line);
+  if (before.begin + 2 > before.end) before = line_above(text, before);  // a blank line
+  const std::string above = lower_line(text, before);
+  if (!is_known && (has_any(own, kOtherReasons) || has_any(below, kOtherReasons) || has_any(above, kOtherReasons)))
+    return true;
+  // Whoever only guesses that memory is short, beside an error that says something else.
+  if (!is_known && (own.find("\xe3\x80\x82") != std::string::npos || is_sentence(own))) {
+    const std::string lines = lower(around(text, line));
+    if (has_any(lines, "error: ") && has_any(lines, kOtherErrors) && !has_any(lines, kLacks)) return true;
+  }
+  return !has_any(own, kLacks) && !has_any(own, "pinned") &&
+         (has_any(own, kOtherErrors) || has_any(above, kOtherErrors) || !other_code_in(own).empty());
+}
+
 std::optional<Statement> read_statement(std::string_view text, std::size_t at) {
   const Range line = line_of(text, at, at);
   const std::string words = lower_line(text, line);
   auto found = failure_in(words);
   if (!found) return std::nullopt;
-  constexpr std::size_t kReasonBytes = 200;
   // What ended a container says why: "OOMKilled": false, "Reason: Error".
-  const bool is_killed = found->memory == Memory::killed;
-  if (is_killed && names_other_reason(lower(around(text, line)))) return std::nullopt;
-  if (!is_killed && (has_any(lower(text.substr(line.begin, line.end - line.begin + kReasonBytes)), kOtherReasons) ||
-                     has_any(lower_line(text, line_above(text, line)), kOtherReasons)))
-    return std::nullopt;
+  if (found->memory == Memory::killed && names_other_reason(lower(around(text, line)))) return std::nullopt;
   widen_to_span(words, found->range);
   return Statement{line.begin + found->range.begin, line.begin + found->range.end};
 }
@@ -641,6 +677,7 @@ const Wording& wording_of(std::string_view text, const Statement& statement) {
   const Range next = line.end + 1 < text.size() ? line_of(text, line.end + 1, line.end + 1) : Range{};
   const std::string words = lower_line(text, line);
   const auto found = failure_in(words);
+  if ((!found || found->memory != Memory::killed) && has_other_reason(text, statement, false)) return other_reason();
   if (found && found->memory == Memory::killed && names_sender(lower(around(text, line))))
     return kWordings[static_cast<std::size_t>(Memory::ended)];
   if (found && (found->memory == Memory::killed || found->memory == Memory::thread))
@@ -672,6 +709,10 @@ std::string_view other_code_in(std::string_view line) {
 
 bool is_on_host(std::string_view text, const Statement& statement) {
   return has_any(lower_line(text, line_of(text, statement.begin, statement.end)), kOnHost);
+}
+
+const Wording& other_reason() {
+  return kWordings[static_cast<std::size_t>(Memory::other_reason)];
 }
 
 const Wording& any_statement() {

@@ -50,6 +50,10 @@ bool is_of_device(std::string_view words);
 /// none.
 std::string_view other_code_in(std::string_view line);
 
+/// Whether the statement's line, or one beside it, gives another reason for the failure than a lack of memory.
+/// `is_known`: a wording describes it, so that only errors of the same call count.
+bool has_other_reason(std::string_view text, const Statement& statement, bool is_known);
+
 /// Whether its line names host memory, no matter what the program requests elsewhere.
 bool is_on_host(std::string_view text, const Statement& statement);
 
@@ -58,6 +62,8 @@ bool is_on_host(std::string_view text, const Statement& statement);
 const Wording& wording_of(std::string_view text, const Statement& statement);
 /// For a statement whose memory is not determined yet.
 const Wording& any_statement();
+/// For an allocation that failed for another reason than a lack of memory: an event.
+const Wording& other_reason();
 
 /// Whether the line of [begin, end) is the format string of a message, with a placeholder for its size: "%zu bytes", "N
 /// bytes".

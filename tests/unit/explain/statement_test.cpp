@@ -10,6 +10,7 @@
 #include "core/units.hpp"
 #include "explain/judge.hpp"
 #include "explain/render.hpp"
+#include "explain/sequence.hpp"
 
 namespace vramtrack::explain {
 namespace {
@@ -445,12 +446,6 @@ TEST(Remark, TheLogIsBelievedBeforeWhoTellsOfIt) {
 }
 
 TEST(Remark, WhatTheTextShowsBesideDecidesOrIsSaid) {
-  // Another code.
-  EXPECT_NE(
-      answer("Kokkos failed to allocate memory: size 64.12 K failed. (The Cuda allocation returned the error code "
-             "\"cudaErrorNotSupported\".)")
-          .find("cudaErrorNotSupported, which is not a lack of memory"),
-      std::string::npos);
   // A table that shows the contrary.
   EXPECT_NE(answer("Failed to allocate 16.00 GB GPU memory (0.00 GB available)\n"
                    "|   0  Tesla V100-SXM2...  On   | 00000000:88:00.0 Off |                    0 |\n"
@@ -750,6 +745,44 @@ TEST(Statement, AnEndBySignal9IsTheHostsUnlessAnotherSenderIsNamed) {
        {"job 7: time limit reached\nKilled\n", "pod ended: Reason: Error\nrunner exited with code 137\n",
         "liveness probe failed, restarting\nexit code 137\n", "$ kill -9 4711\nrun.sh: line 3: 4711 Killed  ./a\n"})
     EXPECT_TRUE(answer(text).starts_with("CANNOT TELL") || answer(text).empty()) << text << answer(text);
+}
+
+TEST(Statement, AnAllocationThatFailsForAnotherReasonIsNone) {
+  for (const std::string text :
+       {"failed to allocate memory: size 64.12 K failed. (The allocation returned the error "
+        "\"cudaErrorNotSupported\")\n",
+        "CUDA error: an illegal memory access was encountered: pool.cu: 12\nUnable to allocate memory of size 12\n",
+        "NCCL WARN Cuda failure 'invalid argument'\n\nNCCL WARN Error while creating shared memory segment "
+        "/dev/shm/n-1 (size "
+        "9637888)\n"}) {
+    const auto messages = read_messages(text);
+    EXPECT_FALSE(explain(messages)) << text << answer(text);
+    EXPECT_FALSE(events_of({}, messages).empty()) << text;
+  }
+  EXPECT_EQ(answer("听说是显存不够。\nRuntimeError: CUDA error: device kernel image is invalid\n"), "");
+  EXPECT_TRUE(answer("cudaMalloc failed with cudaErrorMemoryAllocation: out of memory\n").starts_with("CANNOT TELL"));
+}
+
+TEST(Statement, WordsBesideAFailureShowPiecesAndOthers) {
+  EXPECT_TRUE(answer("failed to allocate 512 MiB on the GPU, 2.1 GiB are free: the memory is badly fragmented\n")
+                  .starts_with("FRAGMENTATION"));
+  EXPECT_TRUE(
+      answer("CUDA error: out of memory (try max_split_size_mb to avoid fragmentation)\n").starts_with("CANNOT"));
+  EXPECT_TRUE(
+      answer("RuntimeError: CUDA error: out of memory\n显存被别人的程序占了，怎么办？\n").starts_with("OTHERS"));
+  EXPECT_TRUE(answer("CUDA error: out of memory\nWhy? A second render process holds the card at the same time.\n")
+                  .starts_with("OTHERS"));
+  EXPECT_TRUE(answer("CUDA out of memory. Tried to allocate 120.00 GiB\n\nAny idea? NVIDIA gpu with 8gb.\n")
+                  .starts_with("TOO BIG: 120.00 GiB were requested, and the device has 8.00 GiB"));
+}
+
+TEST(Statement, ATitleIsAReportWhereTheTextHasNoOther) {
+  const std::string rest = "The tool should look at what is left of the card before it starts its work on it.\n";
+  EXPECT_TRUE(
+      answer("GPU out of memory error when running on a GPU with another process\n" + rest).starts_with("OTHERS"));
+  EXPECT_TRUE(answer("If I start a game and then the encoder, I have a \"GPU out of memory\" from it.\n" + rest)
+                  .starts_with("OTHERS"));
+  EXPECT_EQ(answer("GPU out of memory when the batch is too large: take a smaller one"), "");
 }
 
 TEST(Statement, WhatIsNeitherTheDevicesNorTheHostsIsAnotherResource) {
