@@ -82,6 +82,8 @@ TEST(FindFigures, NumbersHaveThousandsOrDecimalCommas) {
 }
 
 TEST(FindFigures, LeavesOutWhatIsNoMemoryOfAGpuInUse) {
+  for (const char* word : {"Requested", "needed", "required", "Estimated"})
+    EXPECT_EQ(figures(fmt::format("{} memory: 1.9 GB", word)), "") << word;
   for (const std::string_view line :
        {"downloading model 3.2 GB", "RAM used 5 GB", "CPU memory: 5 GB", "traffic 120 MB/s", "GPU util 45 %",
         "NVIDIA A100 40GB", "loss 0.25 lr 0.001", "step 100/2000", "checkpoint of 5 GB written", "swap used 3 GB",
