@@ -3,7 +3,7 @@
 
     bench/explain/run.py build/release/vramtrack [FILE]
 
-An answer is right if its cause is one of the message's, it tells that the program went on where it did, and it has none
+An answer is right if its cause is one of the message's, it tells that the program continued where it did, and it has none
 of the words that it must not have. Prints those that are not, then the figures by class. Exit code: 0 at least 85 % are
 right, 1 fewer are, 2 the arguments are wrong.
 """

@@ -12,9 +12,9 @@
 namespace vramtrack {
 namespace {
 
-/// An alert ends at once if this share of its growth is given back.
+/// An alert ends at once if this share of its growth is released.
 constexpr double kGivenBackShare = 0.2;
-/// A line that was looked at in windows so much shorter is looked at anew.
+/// A line that was looked at in windows this much shorter is looked at again.
 constexpr double kLongerWindow = 1.5;
 
 /// Whether its standstill is that of now: see Engine::Core::follow_standstill().
@@ -35,7 +35,7 @@ void Engine::Core::decide(SeriesState& s) {
   if (!s.detector || s.ended) return;
   const bool wants = wants_leak(s);
   if ((s.leaks() || s.alert() != nullptr) && !wants) {
-    if (endings.is_falling(s)) return;  // it is not known yet whether a run ends or a program goes on
+    if (endings.is_falling(s)) return;  // it is not known yet whether a run ends or a program continues
     no_leak_any_more(s);
   }
   if (!wants && !wants_suspicion(s)) return drop_suspicion(s, "the growth did not continue");
@@ -133,7 +133,7 @@ PageFacts Engine::Core::standstill_facts(const SeriesState& s, const Finding& fi
   f.usual_pause_s = line.standstill.usual_s();
   f.period_s = line.period.median_s();
   f.cycle_s = cycle_of(s);
-  // If the device does not fill up, the others give back what the part takes.
+  // If the device does not fill up, the others release what the part takes.
   const SeriesState& total = what_ends(s);
   if (&total != &s && is_followed(total) && total.standstill.still_s() > f.still_s) {
     f.of_device = true;
@@ -178,8 +178,8 @@ PageFacts Engine::Core::page_facts(const SeriesState& s, const Finding& finding,
   return f;
 }
 
-/// What has risen and stands still is not reported as a leak that nobody has been told of before: it has ended, as far
-/// as can be seen.
+/// What has risen and stands still is not reported as a leak that nobody has been notified of before: it has ended, as
+/// far as can be seen.
 void Engine::Core::leave_to_standstill(const SeriesState& s, Explained& v) const {
   Finding& f = v.finding;
   const bool is_new = !s.leaks() && s.alert() == nullptr && (f.leak || s.suspicion() == nullptr);

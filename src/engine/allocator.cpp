@@ -57,7 +57,7 @@ bool Engine::Core::live_memory_leaks(const SeriesState& s) const {
   return allocator.allocated != nullptr && allocator.allocated->leaks();
 }
 
-/// The alert or the suspicion about allocated memory was raised or has ended: decides its process anew.
+/// The alert or the suspicion about allocated memory was raised or has ended: decides its process again.
 void Engine::Core::allocator_changes(const SeriesState& allocated) {
   const auto again = [&](SeriesState& s) {
     if (s.id == allocated.id || s.ended || is_of_device(s.key.metric)) return;

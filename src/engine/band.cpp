@@ -6,9 +6,9 @@
 namespace vramtrack {
 namespace {
 
-/// One rise that was given back is a coincidence.
+/// One rise that was released is a coincidence.
 constexpr int kLeastSwings = 2;
-/// A rise that has lasted for this many times the longest of those that were given back is not one of them.
+/// A rise that has lasted for this many times the longest of those that were released is not one of them.
 constexpr double kLongerThan = 3;
 /// A swing has at least this share of the present rise.
 constexpr double kSwingShare = 0.5;

@@ -1,5 +1,5 @@
 // Band: the levels between which a series has moved up and down before, as the total of a card does that several
-// tenants share: what one gives back another may take.
+// tenants share: what one releases another may take.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 namespace vramtrack {
 
 struct Band {
-  int swings = 0;  ///< rises as high as the present one that were given back
+  int swings = 0;  ///< rises as high as the present one that were released
   double lowest_bytes = 0;
   double highest_bytes = 0;
 };

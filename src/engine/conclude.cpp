@@ -98,7 +98,7 @@ void Engine::Core::leave_the_past(const SeriesState& device, Found& v) const {
 }
 
 /// Where nobody tells who holds what, a total that has moved up and down between these levels before does not run out
-/// of memory within them: what one program gives back another takes.
+/// of memory within them: what one program releases another takes.
 void Engine::Core::leave_to_band(const SeriesState& s, Finding& f) const {
   if (!grows(f) || !f.onset || !s.detector) return;
   const auto known = band(s, *f.onset);
@@ -113,7 +113,7 @@ void Engine::Core::leave_to_band(const SeriesState& s, Finding& f) const {
                   format_bytes(known->lowest_bytes), format_bytes(known->highest_bytes), known->swings, f.because);
 }
 
-/// An alert that stands near a full card although the curve shows no leak any more is told as what it is.
+/// An alert that is active near a full card although the curve shows no leak any more is told as what it is.
 void Engine::Core::hold_near_full(const SeriesState& s, Decided& v) const {
   if (s.leaks() || s.alert() == nullptr || v.finding.leak || s.ended) return;
   Finding& f = v.finding;
@@ -140,7 +140,7 @@ std::optional<Walls::Nearest> Engine::Core::wall_in_force(const SeriesState& s) 
   return nearest;
 }
 
-/// Whether a part of a device whose memory is the host's ends with it: swap is no room for the device.
+/// Whether a part of a device whose memory is the host's ends with it: swap is not a room for the device.
 bool Engine::Core::ends_with_device(const SeriesState& s) const {
   if (!s.device->shares_host_memory || !is_part(s) || !s.device->capacity_bytes) return false;
   if (!is_of_host(s.key.metric)) return true;
@@ -401,7 +401,7 @@ Verdict Engine::Core::verdict(const SeriesState& s) const {
 
 namespace {
 
-/// Fills in what is known so far about a run that goes on.
+/// Fills in what is known so far about a run that continues.
 void describe_present_run(SeriesView& s) {
   if (s.runs.empty() || s.runs.back().end) return;
   Run& run = s.runs.back();

@@ -1,4 +1,4 @@
-// The runs of a device: when one begins, goes on and has ended (docs/design/0009-endings.md, "Runs").
+// The runs of a device: when one begins, continues and has ended (docs/design/0009-endings.md, "Runs").
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ class DeviceRuns {
   /// A process was listed for the first time. Where processes are listed, a run begins with one.
   void came(Timestamp time);
   /// Ends the present run with `end`; `left_bytes` are in use now, and `gone_at` is the first reading without it. Does
-  /// nothing if no run goes on, or if it began later. Returns whether it ended one.
+  /// nothing if no run continues, or if it began later. Returns whether it ended one.
   bool close(const End& end, Timestamp gone_at, std::uint64_t left_bytes);
 
   /// A run began at `time`, and `bytes` are in use now. REQUIRES: !goes_on().

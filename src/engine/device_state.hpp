@@ -67,7 +67,7 @@ struct DeviceState {
   }
   /// The series by which the device is judged; null: none.
   [[nodiscard]] SeriesState* total() const { return used != nullptr ? used : stand_in; }
-  /// Chooses `stand_in` anew; called when a series has come or gone. What the earlier one left is forgotten.
+  /// Chooses `stand_in` again; called when a series has come or gone. What the earlier one left is forgotten.
   void choose_stand_in();
   /// Whether the memory of the process that ended last is still in use: a driver may free it long after the end, or
   /// never. `no_growth_bytes`: a smaller rise does not count. REQUIRES: total().

@@ -34,12 +34,12 @@ void Endings::take_growth(End& end, const SeriesState& series, const Finding& fi
   end.onset = finding.onset;
   end.confidence = finding.confidence;
   end.r_squared = finding.r_squared;
-  // The onset is estimated anew with each sample; it cannot be later than when it was told as a leak.
+  // The onset is estimated again with each sample; it cannot be later than when it was told as a leak.
   if (end.onset && series.leaks()) end.onset = std::min(*end.onset, *series.leaks_since);
 }
 
 /// A program's own report is better evidence than any level. If its device leaked, the leak ended there: what continues
-/// is judged anew.
+/// is judged again.
 void Endings::take_out_of_memory(const Event& event) {
   const auto take = [&](SeriesState& s) {
     if (!s.is_total() || s.samples == 0 || !s.detector) return;

@@ -39,7 +39,7 @@ class EndingsEngine {
   [[nodiscard]] virtual bool wants_leak(const SeriesState& series) const = 0;
   /// Ends the leak of the series and its alert; nothing if there is neither.
   virtual void clear(SeriesState& series, WhyOver why) = 0;
-  /// The alert of the series is decided anew at the end of the tick.
+  /// The alert of the series is decided again at the end of the tick.
   virtual void queue(SeriesState& series) = 0;
   /// The process has ended; calls process_ends().
   virtual void end(SeriesState& process, std::optional<EndKind> reported) = 0;

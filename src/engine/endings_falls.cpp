@@ -65,7 +65,7 @@ void Endings::notice_fall(SeriesState& s, const Sample& sample) {
     falls_.push_back(std::move(fall));
     return;
   }
-  // A program frees tensors and goes on: without a report, such a fall is no end.
+  // A program frees tensors and goes on: without a report, such a fall is not an end.
   if (s.key.metric != Metric::device_used && !is_reported(s, sample.time)) return;
   const DeviceRuns& runs = s.device->runs;
   fall.kept_load =
@@ -170,7 +170,7 @@ const SeriesState* Endings::ended_process(const Fall& fall, const SeriesState& t
 }
 
 /// Whether a run that leaked has, for the first time, lost more than what had grown: a good part of what it had loaded
-/// at its start is gone, too. A program that gives back what it has collected keeps that.
+/// at its start is gone, too. A program that releases what it has collected keeps that.
 bool Endings::lost_its_load(const Fall& fall, const SeriesState& total) {
   const auto loaded = static_cast<double>(total.device->runs.loaded_bytes());
   return fall.kept_load && fall.before.finding.leak && fall.end.growth_bytes_per_s &&
@@ -179,7 +179,7 @@ bool Endings::lost_its_load(const Fall& fall, const SeriesState& total) {
 }
 
 /// Whether it has been loaded again, to the same level and too fast for growth, and stays there: the program has
-/// started anew.
+/// started again.
 bool Endings::began_anew(const Fall& fall, const SeriesState& total) const {
   if (!lost_its_load(fall, total)) return false;
   const auto loaded = static_cast<double>(total.device->runs.loaded_bytes());
@@ -218,7 +218,7 @@ Endings::Means Endings::meaning_of(const Fall& fall, const SeriesState& total, E
   if (who != nullptr) {
     if (is_gone(*who, fall, total, fallen)) {
       name(end, *who);
-      // Its own figures may say more. They must be heard before the alert of the device ends and is told.
+      // Its own figures may say more. They must be heard before the alert of the device ends and is reported.
       if (!who->ended) {
         const End its = end_of_process(*who, {});
         end.how = std::max(end.how, its.how);

@@ -281,7 +281,7 @@ void Engine::Core::apply(const Event& event) {
       });
       return;
     case Event::Kind::watch_started:
-      held.clear();  // what it holds is told anew; the code that replays a store begins anew here, or goes on
+      held.clear();  // what it holds is reported again; the code that replays a store starts over here, or continues
       return forget_limits();
     case Event::Kind::held:
       held.try_emplace({event.pid, event.pid_start_ticks, event.host}, Hold{event.time, event.text});

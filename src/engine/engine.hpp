@@ -71,7 +71,7 @@ class Engine {
   /// Gives the hourly floors of the last week, in order, of a series that is here or will come: what it did on earlier
   /// days. REQUIRES: remember() was called.
   void know_days(SeriesId series, const std::vector<std::pair<Timestamp, double>>& hour_floors);
-  /// Stores the runs that still go on as if they had ended: call it when a recording of the past has ended.
+  /// Stores the runs that still continue as if they had ended: call it when a recording of the past has ended.
   void end_runs();
 
   /// The series can grow no higher, whatever is free: for an allocator that may reserve only a share of the device.
@@ -91,7 +91,7 @@ class Engine {
   void know_siblings(const std::vector<SiblingSummary>& theirs);
 
   /// `alert` stands and was raised by an earlier engine, whose samples this engine has been fed, too: if an alert
-  /// stands here, it is that one, and its incident goes on.
+  /// stands here, it is that one, and its incident continues.
   void adopt(const Alert& alert);
   /// What is raised by `until` of the leak (or other problem) that `alert`, of an earlier watch, was about belongs to
   /// the incident of that alert.

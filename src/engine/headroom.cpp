@@ -32,7 +32,7 @@ Need need_of(const SeriesState& process, const SeriesTable& table, const RunMemo
   return devices > 1 ? need : Need{earlier->bytes, earlier->runs};
 }
 
-/// Likewise of a device whose processes nobody lists, and of which a run goes on.
+/// Likewise of a device whose processes nobody lists, and of which a run continues.
 Need need_of_runs(const SeriesState& device) {
   const std::vector<Run>& runs = device.device->runs.all();
   Need need{static_cast<double>(runs.back().peak_bytes), 0};

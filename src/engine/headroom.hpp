@@ -16,9 +16,9 @@
 
 namespace vramtrack {
 
-/// Of a process that lives, or of a device's total, whose capacity is known; else nullopt. What a process may need ends
-/// at the nearest of its device and its walls. `runs`: null where no program is compared with its earlier runs. What is
-/// missing by less than `tolerance_bytes` fits. O(processes of the device), and as Walls::nearest.
+/// For a process that lives, or of a device's total, whose capacity is known; else nullopt. What a process may need
+/// ends at the nearest of its device and its walls. `runs`: null where no program is compared with its earlier runs.
+/// What is missing by less than `tolerance_bytes` fits. O(processes of the device), and as Walls::nearest.
 std::optional<Headroom> headroom_of(const SeriesState& series, const SeriesTable& table, const Walls& walls,
                                     const RunMemory* runs, double tolerance_bytes);
 

@@ -1,5 +1,5 @@
 // What processes hold of the host's memory, beside their devices': how much, how much more they may take and who limits
-// that, and which of them the kernel ended for want of it.
+// that, and which of them the kernel ended for lack of it.
 #pragma once
 
 #include <optional>

@@ -19,7 +19,7 @@ class Marks {
  public:
   static constexpr std::size_t kMostNames = 16;
 
-  /// A mark "step=1200", or "step", which counts by itself. A number that falls begins anew.
+  /// A mark "step=1200", or "step", which counts by itself. A number that falls starts over.
   void take(const Event& event);
   /// Of the mark that came most often: the growth that `finding` has, shared among the marks since it began. nullopt:
   /// the process makes none.

@@ -14,12 +14,12 @@
 namespace vramtrack {
 namespace {
 
-/// Of a life that is shorter than three times the lead time, the last third is what a person gets.
+/// For a life that is shorter than three times the lead time, the last third is what a person gets.
 constexpr double kLifeShare = 1.0 / 3;
 /// From here on, what is left is too little to wait for the next move.
 constexpr double kNearlyFull = 0.9;
 
-// How long an alert stands over a line that does not move.
+// How long an alert is active over a line that does not move.
 
 constexpr double kLeastPatience_s = kSecondsPerMinute;
 constexpr double kLeastPeriods = 2;
@@ -158,7 +158,7 @@ void Standstill::observe(Timestamp time, double bytes, const Move& move) {
     return;
   }
   if (level_bytes > highest_bytes_ + move.quantum_bytes) {
-    // The time before the first move that is seen is no pause between two.
+    // The time before the first move that is seen is not a pause between two.
     if (has_moved_) gaps_s_[gaps_++ % kGaps] = static_cast<float>(seconds_between(moved_, time));
     has_moved_ = true;
     moved_ = time;

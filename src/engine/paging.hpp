@@ -38,7 +38,7 @@ class Standstill {
   /// Times must not decrease. O(1) on average.
   void observe(Timestamp time, double bytes, const Move& move);
 
-  /// Since a move was last known, or since the first observation: what is higher and not known to be held may go on.
+  /// Since a move was last known, or since the first observation: what is higher and not known to be held may continue.
   [[nodiscard]] double still_s() const { return begun_ ? seconds_between(moved_, last_) : 0; }
   /// Since when it has stayed within a quantum of the level of its last move, from when it came to that level on. What
   /// is higher may be a move; what falls and comes back may rise from fall to fall.
@@ -82,7 +82,7 @@ struct PageFacts {
   std::optional<Interval> left_s;  ///< until memory runs out; nullopt: cannot be predicted
   double grown_s = 0;              ///< since the growth began
   double lead_s = 0;               ///< what a person needs: alert.lead-time-minutes; 0: raised as soon as it is a leak
-  double least_s = 0;              ///< a growth is no page before: detection.minimum-duration-minutes
+  double least_s = 0;              ///< a growth is not a page before: detection.minimum-duration-minutes
   double still_s = 0;              ///< since the line was last known to move: Standstill::still_s()
   double flat_s = 0;               ///< since it came to where it is: Standstill::flat_s()
   double usual_pause_s = 0;        ///< between its moves; 0: not known
@@ -94,14 +94,15 @@ struct PageFacts {
   std::optional<double> stood_bytes;  ///< how high earlier runs of its program rose, which then stood still for hours
   double full_ratio = 0;              ///< of what ends the memory, how much is in use; 0: not known
   bool given_back = false;            ///< a fifth of the growth or more
-  bool of_device = false;             ///< the figures above are the device's: others give back what a process takes
+  bool of_device = false;             ///< the figures above are the device's: others release what a process takes
   bool in_band = false;  ///< the device has moved up and down between these levels before (engine/band.hpp)
-  bool paged = false;    ///< an alert stands
+  bool paged = false;    ///< an alert is active
   bool held = false;     ///< a policy keeps the process from growing
 };
 
 /// `nothing`: nobody needs to know; `suspected`: shown as what may be a leak; `told`: shown as a leak, and nobody is
-/// notified yet; `page`: an alert is raised, or goes on; `withdraw`: the alert ends, and what it was about is shown on.
+/// notified yet; `page`: an alert is raised, or continues; `withdraw`: the alert ends, and what it was about is shown
+/// on.
 enum class Paging : std::uint8_t { nothing, suspected, shown, page, withdraw };
 
 struct PageDecision {

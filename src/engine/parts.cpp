@@ -43,7 +43,7 @@ constexpr double kExplains = 0.8;
 constexpr double kStillExplains = 0.6;
 /// A part whose readings are so many times further apart has shown less than its device has.
 constexpr double kRarely = 2;
-/// A program that came while the device was watched may load for so long, whatever the device shows of that.
+/// A program that came while the device was watched may load for this long, whatever the device shows of that.
 constexpr double kMayLoad_s = 36 * kSecondsPerMinute;
 /// The second half of a growth is looked at by itself if it brought this share.
 constexpr double kLateShare = 0.2;
@@ -102,7 +102,7 @@ bool Engine::Core::is_part_of(const SeriesState& s, const std::optional<Suspect>
          s.key.pid_start_ticks == suspect->pid_start_ticks && is_part(s);
 }
 
-/// The suspicion or the alert of a part was raised or has ended: decides its device anew.
+/// The suspicion or the alert of a part was raised or has ended: decides its device again.
 void Engine::Core::part_changes(SeriesState& part) {
   DeviceState& device = *part.device;
   if (part.key.metric == Metric::allocator_allocated) allocator_changes(part);
@@ -115,8 +115,8 @@ void Engine::Core::part_changes(SeriesState& part) {
   queue(*device.used);
 }
 
-/// Whether, as far as the device's total shows, others give back what the part takes: it is not suspected, or moves
-/// within its band, on a device that several programs share. The end of a process gives back once, which tells nothing
+/// Whether, as far as the device's total shows, others release what the part takes: it is not suspected, or moves
+/// within its band, on a device that several programs share. The end of a process releases once, which tells nothing
 /// about what comes next.
 bool Engine::Core::others_give_back(const SeriesState& part) const {
   const SeriesState* const total = part.device->used;
@@ -128,7 +128,7 @@ bool Engine::Core::others_give_back(const SeriesState& part) const {
   return !total->detector->suspecting() || band(*total, *onset).has_value();
 }
 
-/// Of a device, that of one of its leaking parts.
+/// For a device, that of one of its leaking parts.
 const Engine::Core::Hold* Engine::Core::hold_of(const SeriesState& s) const {
   if (held.empty()) return nullptr;
   if (s.key.metric == Metric::device_used)
@@ -140,7 +140,7 @@ const Engine::Core::Hold* Engine::Core::hold_of(const SeriesState& s) const {
   return at == held.end() ? nullptr : &at->second;
 }
 
-/// Whether an alert of the series should be raised or go on, apart from what its verdict adds.
+/// Whether an alert of the series should be raised or continue, apart from what its verdict adds.
 bool Engine::Core::wants_leak(const SeriesState& s) const {
   if (!s.detector) return false;
   if (s.alert() != nullptr && hold_of(s) != nullptr) return true;
@@ -404,7 +404,7 @@ void Engine::Core::take_figures_of_parts(const std::vector<const SeriesState*>& 
     }
     if (f.oom_in_s && together.mid > 0) {
       double sooner = std::min(1.0, f.growth_bytes_per_s.mid / together.mid);
-      // What ends it at a wall of its own, the others do not fill; where all fill the host's memory, its end says so.
+      // What ends it at its own wall, the others do not fill; where all fill the host's memory, its end says so.
       if ((wall(worst) || device.device->shares_host_memory) && device.limit_bytes && f.oom_in_s->mid > 0)
         sooner = std::min(1.0, std::max(0.0, *device.limit_bytes - static_cast<double>(device.last_bytes)) /
                                    together.mid / f.oom_in_s->mid);

@@ -39,7 +39,7 @@ class RunMemory {
   void complete_tick(const std::vector<SeriesId>& touched);
   /// Called once the process has ended and what was found of it is final.
   void ended(const SeriesState& series);
-  /// The recording is over: runs that still go on are stored as far as they were seen.
+  /// The recording is over: runs that still continue are stored as far as they were seen.
   void end_all();
   void forget(SeriesId id);
 
@@ -69,7 +69,7 @@ class RunMemory {
     bool maybe_older = false;       ///< it existed when watching began
     std::optional<Timestamp> born;  ///< when its process began, as facts show
     double first_bytes = 0;
-    bool is_nobodys = false;            ///< of a device: of what it is a run, is not known
+    bool is_nobodys = false;            ///< for a device: of what it is a run, is not known
     bool remembered = false;            ///< there are earlier runs
     double settled_bytes = 0;           ///< at most, of these
     std::optional<double> stood_bytes;  ///< at most, of these that stood still for half an hour

@@ -71,7 +71,7 @@ struct SeriesState {
   /// How long memory that a process held may take to be freed, and to be seen as freed: a driver takes up to a minute
   /// for a large process, and the fall is seen one sample later, or two if one is missed.
   [[nodiscard]] double release_s() const;
-  /// The suspicion that stands; nullptr if there is none.
+  /// The suspicion that is active; nullptr if there is none.
   [[nodiscard]] Alert* suspicion() {
     return suspicions.empty() || suspicions.back().cleared ? nullptr : &suspicions.back();
   }
@@ -81,7 +81,7 @@ struct SeriesState {
   [[nodiscard]] bool leaks() const { return leaks_since.has_value(); }
   /// It may leak, and is not told as a leak.
   [[nodiscard]] bool is_suspected() const { return !leaks() && suspicion() != nullptr; }
-  /// The alert that stands; nullptr if there is none. It may outlast its leak near a full card.
+  /// The alert that is active; nullptr if there is none. It may outlast its leak near a full card.
   [[nodiscard]] Alert* alert() { return alerts.empty() || alerts.back().cleared ? nullptr : &alerts.back(); }
   [[nodiscard]] const Alert* alert() const {
     return alerts.empty() || alerts.back().cleared ? nullptr : &alerts.back();
@@ -149,7 +149,7 @@ struct SeriesState {
   std::uint32_t rise_number = 0;         ///< of `standstill`: FollowedRise::number
   Move move;                             ///< of `standstill`, as of the last review
   std::string paging;                    ///< why nobody is notified of the leak yet, as of the last review
-  std::optional<Climb> runs_climb;       ///< of a process: each run of its program, up to this one, peaks higher
+  std::optional<Climb> runs_climb;       ///< for a process: each run of its program, up to this one, peaks higher
   std::optional<double> explains;        ///< its share of its device's last growth, where line() is the device's total
   std::uint64_t climb_at_bytes = 0;      ///< the peak at which that was last looked at
   bool queued = false;

@@ -30,7 +30,7 @@ class SeriesTable {
   }
   /// Created if missing, from what `catalog` knows. O(log of the device's series).
   SeriesState& get(SeriesId id, const Catalog& catalog, const Config& config, const IgnorePatterns& ignore);
-  /// The series of a process that ended and is listed again, found by its pid: it begins anew, but its alerts are kept.
+  /// The series of a process that ended and is listed again, found by its pid: it starts over, but its alerts are kept.
   /// Pointers to the series become invalid.
   SeriesState& begin_anew(SeriesId id, const Catalog& catalog, const Config& config, const IgnorePatterns& ignore);
   /// Pointers to the series become invalid. An unknown id is ignored. O(log of the device's series).

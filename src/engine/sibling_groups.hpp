@@ -30,7 +30,7 @@ class SiblingGroups {
   void describe(const SeriesState& series);
   /// After a tick. O(touched), plus O(members) for groups that have changed.
   void complete_tick(const std::vector<SeriesId>& touched);
-  /// The series has ended, is forgotten or begins anew.
+  /// The series has ended, is forgotten or starts over.
   void leave(SeriesId id);
   /// The series that other engines watch: replaces the earlier list.
   void know(const std::vector<SiblingSummary>& theirs);

@@ -14,7 +14,7 @@ namespace vramtrack {
 namespace {
 
 // What does not count as progress: threads that wake up now and then to check something.
-constexpr double kIdleCpu = 0.005;          ///< of a core: NCCL's watchdog checks ten times a second
+constexpr double kIdleCpu = 0.005;          ///< for a core: NCCL's watchdog checks ten times a second
 constexpr double kIdleIo_bytes_per_s = 16;  ///< wake-ups through pipes and event descriptors, eight bytes each
 constexpr double kIdleChildrenCpu = 0.02;   ///< a child that samples the system for a dashboard
 constexpr double kIdleChildrenIo_bytes_per_s = 4096;  ///< it does so by reading /proc
@@ -123,7 +123,7 @@ void Stalls::compare(Watched& process, const ProgressReading& reading) const {
   const double passed_s = seconds_between(process.last.time, now);
   const auto rate = [&](double before, double after) { return (after - before) / passed_s; };
   process.cpu_ratio = std::max(0.0, rate(was.cpu_s, is.cpu_s));
-  // What has work for a core would go on if it got one, and is not stalled however little it does.
+  // What has work for a core would continue if it got one, and is not stalled however little it does.
   if (process.cpu_ratio > kIdleCpu || is.state == 'R') process.cpu = now;
   hold(process.spins_cpu, process.cpu_ratio >= kSpinningCpu, now);
   if (!was.io_bytes || !is.io_bytes)

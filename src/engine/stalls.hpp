@@ -66,7 +66,7 @@ class Stalls {
     SeriesId series{};                    ///< the series of its memory there
     bool ignored = false;
     std::optional<Stall> stall;
-    std::optional<SeriesId> alert;  ///< the series of the alert that stands
+    std::optional<SeriesId> alert;  ///< the series of the alert that is active
   };
   enum class Gpu : std::uint8_t { rests, unknown, busy, spins };
   using Processes = std::map<ProcessKey, Watched, bool (*)(const ProcessKey&, const ProcessKey&)>;

@@ -17,10 +17,10 @@ class StillHolding {
  public:
   /// REQUIRES: an out_of_memory. One that names no process may be about any. O(series of the process).
   void take(const Event& event, const SeriesTable& table);
-  /// Of a process_used series that has not ended, a minute after its memory ran out, while it holds half of what it
+  /// For a process_used series that has not ended, a minute after its memory ran out, while it holds half of what it
   /// held then, or more. O(series of the device).
   [[nodiscard]] std::optional<StillHolds> of(const SeriesState& process) const;
-  /// Of a process that ran out itself: ", while pid 42, whose memory had run out at ..., held 21.0 GiB"; empty: no
+  /// For a process that ran out itself: ", while pid 42, whose memory had run out at ..., held 21.0 GiB"; empty: no
   /// other of its device still held. `is_relative`: as Catalog::clock_is_relative.
   [[nodiscard]] std::string left_for(const SeriesState& process, bool is_relative) const;
   void forget(SeriesId process) { known_.erase(process); }

@@ -30,7 +30,7 @@ class UnreleasedMemory {
   void take(const SeriesState& rest, Timestamp time, const Announce& announce);
   /// The series is forgotten.
   void forget(SeriesId series);
-  /// An alert that has stood since before this engine began: it stands until half of what nobody holds is given back.
+  /// An alert that has stood since before this engine began: it stands until half of what nobody holds is released.
   /// Returns whether one stands now.
   bool adopt(const Alert& alert);
 

@@ -31,14 +31,14 @@ class Walls {
   void take(const Event& event);
   /// From here on none is known.
   void lift_all() { walls_.clear(); }
-  /// Of a process_used series, or of such a recording's device and allocator; nullopt: no wall is known. O(series of
+  /// For a process_used series, or of such a recording's device and allocator; nullopt: no wall is known. O(series of
   /// its device) for each of its walls.
   [[nodiscard]] std::optional<Nearest> nearest(const SeriesState& process) const;
   /// The series has ended, and `at` is the wall at which its memory did; nullopt: it did not end at one.
   void end(const SeriesState& series, const std::optional<MemoryWall>& at);
   /// Of a series that has ended; nullptr: it did not end at a wall.
   [[nodiscard]] const MemoryWall* at_end(SeriesId series) const;
-  /// The series is forgotten, or begins anew.
+  /// The series is forgotten, or starts over.
   void forget(SeriesId series) { ended_.erase(series); }
 
  private:

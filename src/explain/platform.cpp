@@ -27,7 +27,7 @@ constexpr Platform kPlatforms[] = {
     {Maker::nvidia, "cuda|nvidia|nccl|cublas|cudnn|cumem|nvml|nvrm|nvenc", "nvidia-smi or vramtrack holders",
      "CUDA_VISIBLE_DEVICES", "PYTORCH_ALLOC_CONF"},
 };
-/// Of a system, if the message names no maker but NVIDIA.
+/// For a system, if the message names no maker but NVIDIA.
 constexpr Platform kNvidiaOnWindows{Maker::nvidia,          "", "nvidia-smi or the Task Manager",
                                     "CUDA_VISIBLE_DEVICES", "", false};
 constexpr Platform kWindows{Maker::windows, "", kTaskManager, "", "", false};

@@ -149,7 +149,7 @@ bool is_in_code(std::string_view before, std::string_view message, std::string_v
   // A counter with value zero.
   if (right == "0" && after.starts_with("\"}")) return true;
   if (is_name(message) && is_used_as_name(code, left, after, message.find(':') != std::string_view::npos)) return true;
-  // Names and strings are combined; "X && Y" of two messages is no code.
+  // Names and strings are combined; "X && Y" of two messages is not code.
   const bool is_combined = left.ends_with("&&") || left.ends_with("||") || right.starts_with("&&");
   if (is_combined && (is_name(message) || (!before.empty() && is_quote_mark(before.back())))) return true;
   return left.ends_with("==") || left.ends_with("!=") || right.starts_with("==") ||
@@ -196,7 +196,7 @@ bool is_term(std::string_view before, std::string_view after, const Sentence& se
   const bool is_numbered = last == ':' && key != std::string_view::npos && key + 2 < code.size() &&
                            (code[key] == '{' || code[key] == ' ' || code[key] == ',');
   if (is_numbered && is_name(after.substr(0, close))) return is_exact;
-  // An error's value is no list: "DriverError(2, "X")".
+  // An error's value is not a list: "DriverError(2, "X")".
   if (last == ',' || last == '[' || last == '{')
     return is_exact && !has_class && !is_exception(line.substr(0, line.find('(')));
   if (has_blank && (is_ascii_letter(last) || last == ')'))

@@ -26,11 +26,11 @@ struct CgroupIdentity {
 };
 
 /// The owner of a cgroup's folder ("/a/b"; empty: the root) in the hierarchy of `controllers` ("memory",
-/// "name=systemd"; empty: v2). nullopt: it cannot be seen, as from a cgroup namespace of our own; the path alone
+/// "name=systemd"; empty: v2). nullopt: it cannot be seen, as from our own cgroup namespace; the path alone
 /// decides then.
 using FolderOwner = std::function<std::optional<uid_t>(std::string_view controllers, const std::string& folder)>;
 
-/// Reads the text of /proc/PID/cgroup: cgroup v1 (one line a controller), v2 ("0::/path") or both.
+/// Reads the text of /proc/PID/cgroup: cgroup v1 (one line per controller), v2 ("0::/path") or both.
 /// Knows docker, containerd (cri), cri-o, podman, LXC, Kubernetes with the cgroupfs and the systemd driver,
 /// and Slurm on v1 and v2. The container is the outermost one, but within a pod that of the pod. Pure; never fails: a
 /// line that is not understood says nothing.

@@ -115,7 +115,7 @@ std::uint64_t left_in(const std::string& path, std::uint64_t max_bytes, std::uin
 HostLimit read_host_limit(const std::string& cgroup_root, const std::string& folder, const HostMemory& machine) {
   HostLimit out{std::string(kMachineMemory), machine.total_bytes, machine.available_bytes + machine.swap_free_bytes};
   for (const std::string& at : cgroup_folders(folder)) {
-    const auto max_bytes = read_number_file(cgroup_root + at + "/memory.max");  // "max" is no number
+    const auto max_bytes = read_number_file(cgroup_root + at + "/memory.max");  // "max" is not a number
     if (!max_bytes || *max_bytes >= machine.total_bytes) continue;
     const std::uint64_t left_bytes = left_in(cgroup_root + at, *max_bytes, machine.swap_free_bytes);
     if (left_bytes < out.available_bytes) out = {"memory.max of " + (at.empty() ? "/" : at), *max_bytes, left_bytes};

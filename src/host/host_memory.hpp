@@ -44,7 +44,7 @@ struct HostLimit {
 };
 
 /// The nearest of the memory.max of `folder` (as in ProcessInfo::cgroup) and of those above it, and of the machine.
-/// memory.high is no end: it slows down. `cgroup_root` is where cgroup v2 is mounted. Cost: a small file for each
+/// memory.high is not an end: it slows down. `cgroup_root` is where cgroup v2 is mounted. Cost: a small file for each
 /// folder, three more for each that has a limit.
 HostLimit read_host_limit(const std::string& cgroup_root, const std::string& folder, const HostMemory& machine);
 

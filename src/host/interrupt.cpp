@@ -49,7 +49,7 @@ Interrupt::~Interrupt() {
       if (fd >= 0) ::close(fd);
       fd = -1;
     }
-  g_requested = 0;  // what is asked of a server afterwards is no part of what was interrupted
+  g_requested = 0;  // what is asked of a server afterwards is not part of what was interrupted
 }
 
 bool Interrupt::requested() {

@@ -5,7 +5,7 @@
 
 namespace vramtrack {
 
-/// While one lives, the first SIGINT or SIGTERM is a request; the second ends the process as ever. Blocking system
+/// While one lives, the first SIGINT or SIGTERM is a request; the second ends the process as usual. Blocking system
 /// calls return early (EINTR) when the request comes. One made while another lives takes over its request, and answers
 /// it: what follows is not interrupted any more, and a signal then ends the process. Of one thread.
 class Interrupt {

@@ -14,7 +14,7 @@
 namespace vramtrack {
 namespace {
 
-/// Programs below which each child is a run of its own, by their comm (15 characters): inits, step daemons, and what
+/// Programs below which each child is a separate run, by their comm (15 characters): inits, step daemons, and what
 /// people start their runs from.
 constexpr auto kSessionHosts = std::to_array<std::string_view>(
     {"systemd",        "init",           "tini",     "tini-static", "dumb-init", "docker-init", "catatonit",
@@ -59,7 +59,7 @@ bool is_part_of_run(const Step& child, const Step& parent) {
       parent.name.starts_with("containerd-shim"))
     return false;
   // A script's commands are of its group. An interactive shell gives each job a group, and what shall outlive a shell
-  // gets a session. Launchers do that with their ranks, too, and are no shells.
+  // gets a session. Launchers do that with their ranks, too, and are not shells.
   const bool is_shell = is_in(kShells) || parent.name.ends_with(".sh");  // a script is called by its file
   return !is_shell || (child.session == parent.session && child.group == parent.group);
 }

@@ -21,7 +21,7 @@ struct OomKill {
 };
 
 /// Reads the records of /dev/kmsg, "priority,sequence,microseconds,flags;message", one after another. What programs
-/// wrote says nothing. Pure but for its own state; not thread-safe.
+/// wrote says nothing. Pure except for its own state; not thread-safe.
 class OomKillReader {
  public:
   /// A kill, when the record is the last of those about it.
@@ -35,7 +35,7 @@ class OomKillReader {
 /// `oom` and `oom_kill` of the text of memory.events, or of memory.events.local. Pure.
 struct OomCounts {
   std::uint64_t limits = 0;  ///< how often its own memory ran out
-  std::uint64_t kills = 0;   ///< processes of it that the kernel ended, for want of whose memory ever
+  std::uint64_t kills = 0;   ///< processes of it that the kernel ended, for lack of whose memory ever
   friend bool operator==(const OomCounts&, const OomCounts&) = default;
 };
 OomCounts parse_memory_events(std::string_view text);

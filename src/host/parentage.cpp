@@ -61,7 +61,7 @@ bool is_inherited(const Parentage& p) {
 
 bool has_lost_its_starter(const Parentage& p) {
   if (p.parent_holds_pipe) return !*p.parent_holds_pipe;
-  // A parent of the same group started it, even as pid 1 of a container. Of a group that is led from outside, nobody
+  // A parent of the same group started it, even as pid 1 of a container. For a group that is led from outside, nobody
   // can be seen to have ended.
   if (p.group == 0 || (p.parent_is_visible && p.parent_group == p.group)) return false;
   // Whoever inherited it is of another session; a job of its own leads its group.
@@ -248,7 +248,7 @@ struct LostWorkers::Moment {
       if (other.pid > process.session && other.pid < process.pid && earlier_s(other, process) >= kBirth_s &&
           (between == nullptr || other.start_ticks > between->start_ticks))
         between = &other;
-    // Unless they have begun anew since.
+    // Unless they have begun again since.
     return between == nullptr || std::any_of(all.begin(), all.end(), [&](const ListedProcess& other) {
              return earlier_s(*between, other) > kClock_s && earlier_s(other, process) > kClock_s &&
                     (other.pid < between->pid || other.pid > process.pid);

@@ -25,13 +25,13 @@ struct Parentage {
   std::uint32_t parent_group = 0;  ///< these two only if it is visible
   std::uint32_t parent_session = 0;
   bool leader_lives = false;  ///< the leader of its group is there
-  /// Of a worker of Python's multiprocessing: holds_other_end() of it and its parent.
+  /// For a worker of Python's multiprocessing: holds_other_end() of it and its parent.
   std::optional<bool> parent_holds_pipe;
 };
 
 /// Pure. A process is known to have lost its starter where its parent is another one than started it (it is of another
-/// session), and the leader of its group, which was its job, has ended. Of a worker its pipes decide, where they can be
-/// read: a program holds the other ends of those that it gave to its workers.
+/// session), and the leader of its group, which was its job, has ended. For a worker its pipes decide, where they can
+/// be read: a program holds the other ends of those that it gave to its workers.
 bool has_lost_its_starter(const Parentage& process);
 
 /// The workers of a machine whose program has ended: processes that work only for the program that started them, and

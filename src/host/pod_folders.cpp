@@ -55,7 +55,7 @@ Result<std::vector<PodFolder>> pods_by_folder(const std::string& logs) {
     if (split(name, parts)) pods.push_back({parts[0], parts[1], parts[2], {}});
   });
   if (!listed) return fail(listed.error());
-  // A pod that was made anew under its name has another UID: the id of a container is then that of neither or of both,
+  // A pod that was made again under its name has another UID: the id of a container is then that of neither or of both,
   // and only the one that is asked for together with its UID counts.
   const Status linked = for_each_name(logs + "/containers", [&](const std::string& name) {
     if (!name.ends_with(kLog)) return;

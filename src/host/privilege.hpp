@@ -18,7 +18,7 @@ bool is_privileged();
 /// without a slash is looked up in PATH, and stays what it is where it is not found. An error if this process is
 /// privileged and another user could change the program, or put another in its place (FileWay::writer), or a file that
 /// an argument names: an interpreter runs that. Such a file is an argument itself, or an absolute path within one, as
-/// in "--script=/opt/save.py" and in the text of "sh -c". What is no regular file is not asked about.
+/// in "--script=/opt/save.py" and in the text of "sh -c". What is not a regular file is not asked about.
 Result<std::vector<std::string>> trusted_command(std::vector<std::string> argv);
 
 /// The same question about a shared library that a setting names and this process is about to load: its code runs with

@@ -136,7 +136,7 @@ std::optional<ProcessStat> parse_stat(std::string_view text) {
     }
   }
   if (!complete) return std::nullopt;
-  // A program whose main thread has ended while others go on lives.
+  // A program whose main thread has ended while others continue lives.
   if (has_ended(stat.state) && threads > 1) stat.state = 'S';
   return stat;
 }

@@ -10,7 +10,7 @@
 namespace vramtrack {
 namespace {
 
-/// read() that goes on after a signal.
+/// read() that continues after a signal.
 ssize_t read_again(int fd, char* to, std::size_t count) {
   ssize_t got = 0;
   do {

@@ -1,5 +1,5 @@
 // Walls: limits on a process's GPU memory that others have set, below what its GPU has. A limit that only ranks
-// processes (dmem.min, dmem.low) is no wall.
+// processes (dmem.min, dmem.low) is not a wall.
 #pragma once
 
 #include <cstdint>

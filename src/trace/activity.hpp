@@ -16,7 +16,8 @@ using Holder = std::uint32_t;
 
 class Activity {
  public:
-  /// `most_parts`: an even number; at the end there are between half of it and all of it, if there were so many events.
+  /// `most_parts`: an even number; at the end there are between half of it and all of it, if there were this many
+  /// events.
   explicit Activity(std::size_t most_parts) : most_parts_(most_parts) {}
 
   /// What was live before the first event.
@@ -32,7 +33,7 @@ class Activity {
     std::int64_t least_bytes = 0;
     std::int64_t reserved_bytes = 0;
   };
-  /// From a point on, a holder has so much more than before, or less.
+  /// From a point on, a holder has this much more than before, or less.
   struct Change {
     Holder holder = 0;
     std::uint32_t point = 0;
@@ -51,7 +52,7 @@ class Activity {
   [[nodiscard]] Activity joined(unsigned times) const;
 
  private:
-  /// By holder, each once, but for zero. Those of the last part, which is open, are as they came.
+  /// By holder, each once, except for zero. Those of the last part, which is open, are as they came.
   using Deltas = std::vector<std::pair<Holder, std::int64_t>>;
   struct Part {
     Deltas all;         ///< from its begin to its end

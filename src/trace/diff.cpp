@@ -244,7 +244,7 @@ Conclusion judge(Growth& growth, std::uint64_t least_bytes) {
   if (!growth.is_comparable)
     return {Condition::steady, "the first and the last snapshot have hardly any stacks in common: " + requested,
             "compare snapshots of one run of one program, taken at the same point of a step"};
-  // If a site grows while others give back as much, memory only moves; it does not grow.
+  // If a site grows while others release as much, memory only moves; it does not grow.
   if (growers.bytes >= static_cast<std::int64_t>(least_bytes) && more > 0 && more * 2 >= growers.bytes) {
     growth.is_certain = many && (growers.by_blocks * 2 >= growers.bytes || growth.usage.size() >= kShowsSizes);
     return leak_of(growers, growth);

@@ -15,7 +15,7 @@ namespace vramtrack::trace {
 
 enum class Action : std::uint8_t {
   alloc,           ///< `size_bytes` at `address` handed to the program
-  free_requested,  ///< the program gave it back; a stream may still use it
+  free_requested,  ///< the program released it; a stream may still use it
   free_completed,  ///< and now it is free
   segment_alloc,   ///< the allocator took a segment from the driver
   segment_free,    ///< and gave one back
@@ -39,7 +39,7 @@ inline constexpr std::int64_t kNoTime = std::numeric_limits<std::int64_t>::min()
 inline constexpr std::uint32_t kOriginMask = (1U << 24) - 1;
 
 struct AllocEvent {
-  std::uint64_t address = 0;  ///< of an oom: bytes the device had free
+  std::uint64_t address = 0;  ///< for an oom: bytes the device had free
   std::uint64_t size_bytes = 0;
   std::int64_t time_us = kNoTime;  ///< since 1970, UTC
   StackId stack = kNoStack;

@@ -56,8 +56,8 @@ struct TraceInput {
 Result<TraceInput> open_trace(const std::string& path, MoreFormats more = {});
 Result<TraceInput> open_trace(std::span<const std::uint8_t> bytes, std::string name, MoreFormats more = {});
 
-/// Reads a trace of any format. Of a stream the snapshot has the blocks that were live at its end, each in a segment of
-/// its own: memory is that of the live blocks and the names, and 32 bytes an event where events are kept.
+/// Reads a trace of any format. For a stream the snapshot has the blocks that were live at its end, each in a segment
+/// of its own: memory is that of the live blocks and the names, and 32 bytes an event where events are kept.
 Result<Snapshot> read_trace(TraceInput input, Symbols& symbols, const ReadOptions& options = {});
 
 /// REQUIRES: format->stream. The devices of a stream in order, each replayed as it is read: see StreamReplay for the

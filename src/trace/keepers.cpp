@@ -25,7 +25,7 @@ std::string_view first_of(std::string_view place) {
   return place.substr(0, end);
 }
 
-/// "losses (list, 1,406 items)": 1406; 0: it is no container.
+/// "losses (list, 1,406 items)": 1406; 0: it is not a container.
 std::uint64_t items_of(std::string_view place) {
   const std::size_t end = place.find(" items");
   if (end == std::string_view::npos) return 0;
@@ -37,7 +37,7 @@ std::uint64_t items_of(std::string_view place) {
   return items;
 }
 
-/// The same text but for the numbers of items.
+/// The same text except for the numbers of items.
 bool is_one_place(std::string_view a, std::string_view b) {
   return without_items(a) == without_items(b);
 }

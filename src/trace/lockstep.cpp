@@ -107,7 +107,7 @@ bool are_in_other_steps(std::span<const std::uint64_t> site, std::span<const std
   return common > 0 && static_cast<double>(common) >= kSameCode * static_cast<double>(all);
 }
 
-/// How often the one is given back after the other one, and the other way round.
+/// How often the one is released after the other one, and the other way round.
 std::size_t runs_of(std::span<const std::uint32_t> a, std::span<const std::uint32_t> b) {
   std::size_t runs = 0, i = 0, j = 0;
   int last = 0;

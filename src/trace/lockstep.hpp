@@ -12,7 +12,7 @@ namespace vramtrack::trace {
 /// The blocks that a site holds at the moment that is judged.
 struct SiteBlocks {
   std::vector<std::uint64_t> births_us;  ///< when each was allocated, ascending; of very many the last ones
-  /// When each was given back, as places in one order over all sites, ascending; empty: that was not seen.
+  /// When each was released, as places in one order over all sites, ascending; empty: that was not seen.
   std::vector<std::uint32_t> deaths;
 };
 
@@ -37,7 +37,7 @@ inline constexpr std::size_t kLeastSteps = 6;
 ///   * births: from each block of `rare` to its next, `site` adds the same number, in nine of ten steps, and
 ///     next to nothing before the first and after the last;
 ///   * the same steps: what else the program allocates (`passing`: its last allocations, in order) between the two is
-///     not what it allocates from there to the next step, as it is if each has a step of its own;
+///     not what it allocates from there to the next step, as it is if each has its own step;
 ///   * several in a step: they come in a burst, as those of the layers of a model. A site of each step and one of each
 ///     epoch do not;
 ///   * deaths, if they were seen: if all blocks of one site (100 or more) went before all of the other, two owners had

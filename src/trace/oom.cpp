@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kLeastValleys = 3;
 constexpr std::size_t kMostValleys = 12;
 /// The program must have iterated this often before what its sites keep is called a leak; more often if an iteration
-/// keeps more than it gives back, because layers written as a plain loop look the same.
+/// keeps more than it releases, because layers written as a plain loop look the same.
 constexpr std::size_t kLeastRounds = 3;
 constexpr std::size_t kManyRounds = 10;
 
@@ -77,7 +77,7 @@ std::string limit_words(const OomReport& r) {
 }
 
 /// Whether it rises over the quiet moments, including their later half. It may stay level (a branch that is not always
-/// taken) and give back a little (a tenth of its rise), but it must rise three times, or every time if there are fewer:
+/// taken) and release a little (a tenth of its rise), but it must rise three times, or every time if there are fewer:
 /// memory allocated once, and a warm-up, are not leaks.
 bool keeps_rising(const std::vector<std::int64_t>& bytes) {
   std::int64_t up = 0;
@@ -110,7 +110,7 @@ std::vector<std::size_t> iterations_of(const Iterations& iterations, const Symbo
   const bool by_rounds = iterations.rounds(stack, last) >= (gives_back ? kLeastRounds : kManyRounds);
   const bool by_steps = iterations.annotated_steps(last) >= kLeastRounds;
   if (!by_rounds && !by_steps) {
-    // One line may contain the whole loop. If it gives back more than it keeps, and calls no layers, it iterates.
+    // One line may contain the whole loop. If it releases more than it keeps, and calls no layers, it iterates.
     if (iterations.can_tell() || !gives_back || is_called_by(symbols, stack, {"/nn/modules/", "/optim/"})) return out;
     for (std::size_t i = 0; i < valleys.size(); ++i) out.push_back(i);
     return out;
@@ -143,7 +143,7 @@ void find_risers(OomReport& r, const Snapshot& snapshot, const Symbols& symbols,
   if (by_stack.empty()) return;
   std::int64_t risen = 0;
   for (const auto& [stack, bytes] : by_stack) risen += bytes.back() - bytes.front();
-  // An iteration usually gives back more than it keeps; otherwise there could not be many iterations.
+  // An iteration usually releases more than it keeps; otherwise there could not be many iterations.
   const bool gives_back = risen <= r.given_back_bytes;
   const Iterations iterations(snapshot, r.device, symbols, events.front(), last);
   for (const auto& [stack, bytes] : by_stack) {
@@ -176,7 +176,7 @@ Evidence evidence_of(const OomReport& r) {
   const auto live = static_cast<std::uint64_t>(std::max<std::int64_t>(r.at.live_bytes, 0));
   out.pending_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(r.at.pending_bytes, 0));
   for (const OomReport::Riser& riser : r.risers) out.risen_bytes += riser.to_bytes - riser.from_bytes;
-  // If some sites rise while others give back as much, memory only moves; it does not grow.
+  // If some sites rise while others release as much, memory only moves; it does not grow.
   const bool is_more = r.valley_rise_bytes * 2 >= out.risen_bytes;
   // The rise must be a tenth of what was live: a smaller one did not fill the device.
   out.is_much = r.valley_count >= kLeastValleys && is_more && out.risen_bytes * 10 >= r.at.live_bytes &&

@@ -399,7 +399,7 @@ class PickleMachine : public PickleWindow {
     std::uint32_t id = 0;
   };
   std::array<Short, 64> shorts_{};
-  std::vector<Value> table_;  ///< memoized values that are no names: rare
+  std::vector<Value> table_;  ///< memoized values that are not names: rare
   std::uint64_t next_memo_ = 0;
 };
 

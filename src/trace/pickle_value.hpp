@@ -37,7 +37,7 @@ struct Value {
 /// "an integer", for errors.
 std::string_view tag_words(Tag tag);
 
-/// "GLOBAL", "REDUCE" ...; empty for a byte that is no opcode of protocols 0 to 5.
+/// "GLOBAL", "REDUCE" ...; empty for a byte that is not an opcode of protocols 0 to 5.
 std::string_view opcode_name(std::uint8_t opcode);
 
 /// Protocol 0's strings with their backslash escapes resolved, as UTF-8.

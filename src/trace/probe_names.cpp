@@ -65,7 +65,7 @@ const std::vector<FrameId>& ProbeNames::native_frames(const ProcessTrace& proces
   const std::uint64_t offset = address - module->begin + module->file_offset;
   std::vector<NativeName> names;
   if (native_ != nullptr) names = native_->look_up(module->path, trace_->build_id(module->path), offset);
-  // Of a library, an address that debug information does not know says nothing more than the library's name.
+  // For a library, an address that debug information does not know says nothing more than the library's name.
   if (names.empty() && native_ != nullptr && !own_.is_own_native(module->path, {}))
     names.push_back({std::string(base_name(module->path)), module->path, 0});
   if (names.empty()) names.push_back({fmt::format("{}+0x{:x}", base_name(module->path), offset), module->path, 0});

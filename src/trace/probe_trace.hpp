@@ -62,7 +62,7 @@ class ProcessTrace {
   Status take(std::span<const probe::Slot> slots, const ChangeVisit& visit);
   void take(const ProbeReading& reading);
   void take(const ProbeEnd& end) { end_ = end; }
-  /// Once, at the end. What the process gave back at its end, with nothing allocated any more, is its exit: the state
+  /// Once, at the end. What the process released at its end, with nothing allocated any more, is its exit: the state
   /// that is judged and shown is the one before that. `end_us`: of the whole run, by this process's clock: moments up
   /// to there are known.
   void finish(std::uint64_t end_us);
@@ -71,7 +71,7 @@ class ProcessTrace {
   [[nodiscard]] std::string command() const;
   [[nodiscard]] const ProcessNames& names() const { return names_; }
   [[nodiscard]] const std::vector<CallSite>& sites() const { return sites_.all(); }
-  /// Of each call site; nothing of a process that goes on.
+  /// Of each call site; nothing of a process that continues.
   [[nodiscard]] const std::vector<Held>& held_at_exit() const { return at_exit_; }
   /// Whether the recording ended before the process did.
   [[nodiscard]] bool goes_on() const { return goes_on_; }
@@ -88,7 +88,7 @@ class ProcessTrace {
   [[nodiscard]] std::uint64_t last_us() const { return last_us_; }
   [[nodiscard]] std::uint64_t shown_us() const { return shown_us_; }  ///< the moment that is shown: see finish()
   [[nodiscard]] bool has_exit() const { return has_exit_; }
-  /// When an interpreter began to give back what it held; 0: not known.
+  /// When an interpreter began to release what it held; 0: not known.
   [[nodiscard]] std::uint64_t end_us() const { return end_us_; }
   /// When the process ended normally; 0: it did not, or the trace does not show it.
   [[nodiscard]] std::uint64_t exit_us() const { return exit_us_; }

@@ -12,7 +12,7 @@ namespace {
 using probe::Level;
 using probe::Record;
 
-/// Of a process that holds more blocks, the last ones are compared.
+/// For a process that holds more blocks, the last ones are compared.
 constexpr std::size_t kMostBirths = 1U << 20U;
 constexpr std::size_t kMostReadings = 4096;
 
@@ -98,7 +98,7 @@ void ProcessTrace::keep_totals(const probe::Slot& slot) {
 
 void ProcessTrace::begin_to_end(std::uint64_t now_us) {
   if (std::exchange(is_ending_, true)) return;
-  // What was given back right before, with nothing allocated since, is the exit already: locals end before the
+  // What was released right before, with nothing allocated since, is the exit already: locals end before the
   // interpreter does. So is most of all memory, as without an interpreter.
   const bool is_of_the_end = now_us - trail_.before().place.time_us <= now_us / 20;
   if (!is_of_the_end && !trail_.is_most()) trail_.forget();

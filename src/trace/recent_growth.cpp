@@ -12,7 +12,7 @@ constexpr std::int64_t kSteadyOneIn = 3;
 /// The last two windows of a rise must bring this much of what its first two brought.
 constexpr double kSlow = 0.6;
 constexpr std::int64_t kLeastShareOneIn = 100;
-/// Of the sites that allocated before, so many must still do; and in so many of the windows to count as one.
+/// Of the sites that allocated before, this many must still do; and in so many of the windows to count as one.
 constexpr double kStillRuns = 0.8;
 constexpr std::size_t kOften = 4;
 

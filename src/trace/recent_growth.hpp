@@ -28,7 +28,7 @@ struct RecentRise {
 ///   * the least that it held is above that of the window before in kRises windows, the last ones that are over, in
 ///     bytes and blocks, by a third or more of the greatest rise each time, and at its end by three fifths or more of
 ///     its beginning: what fills slows down;
-///   * before, it did not rise for as many windows, and gave back less than half of what it has gained;
+///   * before, it did not rise for as many windows, and released less than half of what it has gained;
 ///   * what allocated in those windows before still allocates: else the program is in another phase (loading,
 ///     evaluation), in which other code keeps other memory for a while;
 ///   * it gained kManyBlocks, or a hundredth of what is live.
@@ -46,7 +46,7 @@ class RecentGrowth {
   static constexpr std::size_t kMostBlocks = std::size_t{1} << 20U;
   static constexpr std::size_t kMostSites = 4096;
 
-  /// Times must not decrease. A block that is live at the address was given back, unseen.
+  /// Times must not decrease. A block that is live at the address was released, unseen.
   void allocate(std::uint64_t address, std::uint64_t bytes, SiteNumber site, double time_s);
   void free(std::uint64_t address, double time_s);
 

@@ -49,22 +49,22 @@ inline constexpr std::size_t kLeastEpochs = 3;
 ///   * its floors rise, by the one-sided test of Mann (1945) and Kendall (1975), exact, at kSiteErrorRate over all
 ///   sites
 ///     (Holm 1979);
-///   * the rise goes on: the lower bound of the growth over the second half is greater than zero;
+///   * the rise continues: the lower bound of the growth over the second half is greater than zero;
 ///   * at least as many blocks stay as there are floors, or one block is ever replaced by a larger one;
 ///   * the rise is as fast at the end as at the beginning, as far as counts can tell; and it was never given back.
 /// Pure. Cost: O(sites * floors^2).
 std::vector<SiteJudgement> judge_stretches(std::span<const std::vector<Floor>> sites);
 
 /// The same over epochs that the program marked, each with the floor of one epoch. Fewer than kLeastParts of them
-/// cannot pass the test: then a site leaks if it rises in every epoch by more blocks than it gives back of earlier
-/// epochs. `returned[i]`: blocks of earlier epochs that site i gave back.
+/// cannot pass the test: then a site leaks if it rises in every epoch by more blocks than it releases of earlier
+/// epochs. `returned[i]`: blocks of earlier epochs that site i released.
 std::vector<SiteJudgement> judge_epochs(std::span<const std::vector<Floor>> sites,
                                         std::span<const std::uint64_t> returned);
 
-/// Whether a site that is no leak yet began to rise in the second half of the run and still rises at its end: at least
-/// the last kLeastLateRises floors are each above the one before, by kLeastParts blocks or more in all, and by more
-/// than the site rose between its start and then, and than twice what it ever gave back. `floors`: of the whole run, as
-/// fine as they are known, oldest first. Its error rate is not bounded as a leak's is: a suspicion. Pure.
+/// Whether a site that is not a leak yet began to rise in the second half of the run and still rises at its end: at
+/// least the last kLeastLateRises floors are each above the one before, by kLeastParts blocks or more in all, and by
+/// more than the site rose between its start and then, and than twice what it ever released. `floors`: of the whole
+/// run, as fine as they are known, oldest first. Its error rate is not bounded as a leak's is: a suspicion. Pure.
 bool rises_late(std::span<const Floor> floors);
 inline constexpr std::size_t kLeastLateRises = 3;
 

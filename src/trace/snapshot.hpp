@@ -115,7 +115,7 @@ struct Snapshot {
 
   std::uint64_t file_bytes = 0;  ///< as read, decompressed
   bool is_bare_list = false;     ///< an old or cut-down file: segments only
-  bool is_event_stream = false;  ///< of a plain stream: blocks are what its events left, each a segment of its own
+  bool is_event_stream = false;  ///< for a plain stream: blocks are what its events left, each a separate segment
   bool is_heap_profile = false;  ///< of what is live alone: without events, addresses and what the allocator keeps
   bool is_host = false;          ///< segments and traces are those of pinned host memory: see swap_host()
 

@@ -497,7 +497,7 @@ bool SnapshotSchema::seal_event(Slot& slot) {
   if (keep_events_ || origin.is_labelled()) event.origin = snapshot_.origins.intern(origin) & kOriginMask;
   // Before annotations had a list of their own (2.4), spans were entries whose only frame is the name.
   if (action == k_user_defined) annotate_spans(event, slot.index);
-  // A size beyond this is no memory's, and the sums must not overflow.
+  // A size beyond this is not memory's, and the sums must not overflow.
   if (event.size_bytes >> 56 != 0) return bad(fmt::format("a trace entry of {} bytes", event.size_bytes));
 
   DeviceTrace& trace = trace_at(slot.is_host, slot.index);

@@ -52,7 +52,7 @@ class SnapshotSchema {
     bool is_filled = false;
     std::uint16_t present = 0;   ///< bit i: field i was in the dict
     std::uint16_t negative = 0;  ///< bit i: and is below zero
-    std::uint32_t index = 0;     ///< of a trace and its events: which trace
+    std::uint32_t index = 0;     ///< for a trace and its events: which trace
     std::uint64_t memo = 0;
     std::size_t at = 0;
     std::size_t first_block = 0;  ///< of a segment and its list of blocks
@@ -107,7 +107,7 @@ class SnapshotSchema {
   /// "backward() of forward" of "File "train.py", line 12, in forward", as Python's traceback writes it; nullopt:
   /// something else.
   std::optional<FrameId> traceback_frame(std::string_view text);
-  /// Of an allocation of the backward pass: its own frames, and below them those that built its part of the graph.
+  /// For an allocation of the backward pass: its own frames, and below them those that built its part of the graph.
   StackId stack_of(const Slot& slot, unsigned frames, unsigned forward);
   void annotate_spans(const AllocEvent& event, std::uint32_t device);
   void label_blocks();

@@ -210,7 +210,7 @@ void SurvivalLedger::thin() {
     next.threshold = std::max(next.threshold, owner(block).is_top ? top_threshold_ : threshold_);
     if (next.threshold * next.draw <= static_cast<float>(next.bytes)) kept.push_back(next);
   });
-  // Sums are made anew, which also takes off what rounding has left in them.
+  // Sums are made again, which also takes off what rounding has left in them.
   const auto empty = [](Account& account) {
     account.live_bytes = account.live_blocks = account.variance = 0;
     for (Windows& windows : account.windows) windows.live_bytes = 0;

@@ -43,7 +43,7 @@ class SurvivalLedger {
  public:
   struct Limits {
     std::size_t blocks = 1U << 16;  ///< that are kept; 40 bytes each
-    std::size_t sites = 256;        ///< with an account of their own; 2 KiB each
+    std::size_t sites = 256;        ///< with their own account; 2 KiB each
     std::size_t top_sites = 16;     ///< of these, which are exact for as long as half of the blocks suffice for them
   };
   /// The length of the youngest cohorts; older ones are joined, two by two.
@@ -54,11 +54,11 @@ class SurvivalLedger {
   /// REQUIRES: each limit is at least 4.
   explicit SurvivalLedger(const Limits& limits);
 
-  /// Times must not decrease. A block that is live at the address was given back, unseen. `sampled_below`: smaller
+  /// Times must not decrease. A block that is live at the address was released, unseen. `sampled_below`: smaller
   /// blocks are told of with probability bytes / sampled_below; those that are not told of are estimated from these.
   void allocate(std::uint64_t address, std::uint64_t bytes, SiteNumber site, double time_s,
                 std::uint64_t sampled_below = 0);
-  /// Of an address that is not known: it was allocated before, or is one that the sample left out. Nothing happens.
+  /// For an address that is not known: it was allocated before, or is one that the sample left out. Nothing happens.
   void free(std::uint64_t address);
   /// The process holds nothing any more (exec).
   void clear();

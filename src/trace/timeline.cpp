@@ -82,7 +82,7 @@ Timeline timeline_of(const Snapshot& snapshot, std::uint32_t device, Symbols& sy
   out.before_trace = replay.before_trace();
   if (out.event_count == 0) return out;
 
-  // First find the largest fall: what an iteration gives back. The range would not do: with a strong leak it is many
+  // First find the largest fall: what an iteration releases. The range would not do: with a strong leak it is many
   // times that.
   std::int64_t highest = out.begin.live_bytes;
   std::int64_t largest_fall = 0;

@@ -25,7 +25,7 @@ constexpr std::int64_t kLeastAsked = 16;
 /// In measurements, an interpreter's atexit handlers took up to 1.1 times as long as its teardown.
 constexpr std::uint64_t kMostTeardowns = 4;
 
-/// Of a site, the variable that keeps most blocks of the look. One block of many is what the last step used.
+/// For a site, the variable that keeps most blocks of the look. One block of many is what the last step used.
 bool keeps_more(const FoundKeeper& a, const std::optional<FoundKeeper>& b) {
   return !b || std::pair(a.is_rooted, a.blocks) > std::pair(b->is_rooted, b->blocks);
 }
@@ -100,7 +100,7 @@ Floor gained_lately(const Line& line) {
           std::max<std::int64_t>(0, floors.back().blocks - middle.blocks)};
 }
 
-/// A line that is no leak began to grow late, and grows to the end.
+/// A line that is not a leak began to grow late, and grows to the end.
 bool grows_late(const Line& line, const ProcessTrace& process, bool has_epochs) {
   return line.site.shape != SiteShape::leak && line.site.ledger != Ledger::mapped && process.lost_records() == 0 &&
          gained_lately(line).bytes > 0 && (has_epochs ? rises_late(line.epochs) : rises_late_at_any_scale(line)) &&
@@ -161,7 +161,7 @@ void group_lines(std::vector<Line>& lines, const ProcessTrace& process, std::siz
   }
 }
 
-/// Containers with fewer items than that, of those that keep what two lines hold, are no container of their steps.
+/// Containers with fewer items than that, of those that keep what two lines hold, are not container of their steps.
 std::uint64_t items_of_steps(std::int64_t blocks, std::int64_t other_blocks) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(kLeastSteps, std::min(blocks, other_blocks) / 2));
 }
@@ -777,7 +777,7 @@ std::string findings_words(const TraceReport& report) {
                      format_count(sites, "site"));
 }
 
-/// Of a site of a finding: why no variable is named.
+/// For a site of a finding: why no variable is named.
 std::string why_no_keeper(const ProbeTrace& trace, const ReportSite& site) {
   const auto process = std::find_if(trace.processes().begin(), trace.processes().end(), [&](const auto& each) {
     return !site.pids.empty() && each->process().pid == site.pids.front();

@@ -108,7 +108,7 @@ def rest(c):
 
 
 def run_and_exit(c):
-    """The program goes on until it is told to end, or is killed."""
+    """The program continues until it is told to end, or is killed."""
     signal.signal(signal.SIGUSR1, lambda *_: os._exit(0))
     while True:
         if c.get("program") == "waits":
@@ -271,7 +271,7 @@ def detached(c):
 
 
 def late_daemon(c):
-    """A program that starts workers, then goes on as a daemon of which they still have their work."""
+    """A program that starts workers, then continues as a daemon of which they still have their work."""
     queue = multiprocessing.get_context("fork").Queue()
     at_work = [take, queue] if c.get("channel") != "sentinel" else [work]
     kept = start({**c, "daemonic": False}, at_work[0], c["workers"], "worker", *at_work[1:])
@@ -306,7 +306,7 @@ def _map_torch():
 
 
 def launcher(c):
-    """As torchrun does it: the store in the launcher, each rank in a session of its own, its job in its environment. With `resets` the launcher leaves
+    """As torchrun does it: the store in the launcher, each rank in its own session, its job in its environment. With `resets` the launcher leaves
     requests unread when it ends, so that the kernel resets the connections; with `peers` the ranks share memory, as NCCL's do."""
     kept = [_map_torch()]
     store = socket.create_server(("127.0.0.1", 0))
@@ -384,7 +384,7 @@ def rank_with_store(c):
 
 
 def leave(c):
-    """Leaves a daemon behind: a program of its own, or a fork with all that is open here."""
+    """Leaves a daemon behind: a separate program, or a fork with all that is open here."""
     if c.get("leaves") == "fork" and (_daemonize(c) if c["daemonic"] else not os.fork()):
         if not c["daemonic"]:
             os.setsid()
@@ -407,7 +407,7 @@ def evaluator(c):
 
 
 def ray_start(c):
-    """`ray start`: the raylet goes on as a daemon, with its workers."""
+    """`ray start`: the raylet continues as a daemon, with its workers."""
     subprocess.Popen([sys.executable, sys.argv[0], json.dumps({**c, "what": "raylet", "as": "daemon", "of_worker": "kept"})], start_new_session=True)
     enter(c, "program")
     run_and_exit(c)
@@ -534,7 +534,7 @@ def gpu_worker(c, role, ready, event, number, port, own, above):
 
 
 def _start_gpu_workers(c, role):
-    """By the engine, which has a socket of its own."""
+    """By the engine, which has its own socket."""
     context = multiprocessing.get_context(c["start"])
     above, *own = _names(c, c["workers"] + 1)
     _bind(above)
@@ -560,7 +560,7 @@ def engine_core(c, role, ready, servers):
 
 
 def tensor_parallel(c):
-    """A program with an engine of its own, or with the workers alone (without VLLM_ENABLE_V1_MULTIPROCESSING)."""
+    """A program with its own engine, or with the workers alone (without VLLM_ENABLE_V1_MULTIPROCESSING)."""
     c = {**c, "daemonic": False}
     if c["engine"]:
         context = multiprocessing.get_context(c["start"])
@@ -601,7 +601,7 @@ def api_server(c, role, server, path, ready):
 
 
 def api_servers(c):
-    """`vllm serve --api-server-count`: servers that go on without the program that supervised them, and the engine that they all use."""
+    """`vllm serve --api-server-count`: servers that continue without the program that supervised them, and the engine that they all use."""
     c = {**c, "daemonic": False}
     context = multiprocessing.get_context(c["start"])
     server, paths, ready = _listen(c), _names(c, c["workers"]), context.Semaphore(0)
@@ -726,7 +726,7 @@ def reaper(c):
 
 if __name__ == "__main__":
     config = json.loads(sys.argv[1])
-    if config.pop("loads", False):  # as one that loads a library and starts a service of its own
+    if config.pop("loads", False):  # as one that loads a library and starts a separate service
         subprocess.Popen(["sleep", "600"], start_new_session=True)
         time.sleep(1.3)
     globals()[config["what"]](config)

@@ -1,4 +1,4 @@
-"""Small logs and messages of the shape of public ones, by the real binary: each with what its reader must be told."""
+"""Small logs and messages of the shape of public ones, by the real binary: each with the facts its reader needs."""
 import sys
 import unittest
 

@@ -234,7 +234,7 @@ class Languages(Tables):
 
 
 class Counts(Tables):
-    """A duration is no clock, and a count that begins again is another epoch or another run."""
+    """A duration is not a clock, and a count that begins again is another epoch or another run."""
 
     def per(self, case, mib, what="step"):
         self.assertEqual(case.code, 1, case.text + case.error)

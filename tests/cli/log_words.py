@@ -24,7 +24,7 @@ class Words(LogTests):
 
 
 class Forms(Words):
-    """A log that goes on in other words than it began with."""
+    """A log that continues in other words than it began with."""
 
     def test_what_follows_in_other_words_is_not_passed_over_in_silence(self):
         lines = self.timed(lambda m, g, i: f"gpu_mem=8000MiB loss 0.{i}" if i < 30 else f"memory used: {8000 + m} MiB / 24576 MiB")
@@ -326,7 +326,7 @@ class Places(Words):
 
 
 class NoTables(Words):
-    """Lines of text are no rows of a table without titles."""
+    """Lines of text are not rows of a table without titles."""
 
     def test_labels_and_signs(self):
         for form in (lambda m, g, i: "VRAM delta: +50 MB", lambda m, g, i: f"{m} / 24576"):

@@ -163,7 +163,7 @@ std::string CsvRows::refuse_rows(std::uint64_t rows, const std::string& first) c
       rows, fit_, describe(plan_), first, name_of(Option::line_pattern));
 }
 
-/// "Thu Oct  9 23:47:45 2025" on a line of its own.
+/// "Thu Oct  9 23:47:45 2025" on its own line.
 bool CsvRows::read_clock_line(std::string_view line) {
   Timestamp time;
   if (!stamp_.read(clock_.take(line), time)) return false;

@@ -14,7 +14,7 @@ namespace {
 using logtext::is_ascii_letter;
 using logtext::is_digit;
 
-/// The spaces and apostrophes that may stand between thousands.
+/// The spaces and apostrophes that may be between thousands.
 constexpr std::array<std::string_view, 7> kGroupSigns = {" ", "'", "_", "\u00a0", "\u202f", "\u2009", "\u2019"};
 
 std::size_t group_sign(std::string_view text) {

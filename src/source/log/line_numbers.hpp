@@ -20,7 +20,7 @@ enum class NumberUse : std::uint8_t {
   argument,  ///< a GPU index within a label: "memory_allocated(0)", "mem_used[1]", "vram0", "used#1"
   key,       ///< a GPU index before its figure: "{0: '5.85GB', 1: '4.88GB'}"
   pid,
-  count,  ///< of a program's progress: "step 120"
+  count,  ///< for a program's progress: "step 120"
 };
 
 /// A number in a line.

@@ -24,7 +24,7 @@ struct LogOptions {
   std::optional<std::uint64_t> capacity_bytes;  ///< for devices whose log gives no total
   std::optional<Timestamp> start;               ///< for logs without a clock or without a date
   std::optional<double> interval_s;             ///< between readings, for logs without a clock
-  std::string unit;                             ///< of a column without a unit: B KiB MiB GiB, MB GB (powers of ten)
+  std::string unit;                             ///< for a column without a unit: B KiB MiB GiB, MB GB (powers of ten)
   std::string line_pattern;                     ///< describes a line of text: see line_pattern.hpp
 };
 

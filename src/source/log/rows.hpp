@@ -25,7 +25,7 @@ struct SeriesBudget {
   static constexpr std::size_t kBytes = 208U << 20;
   static constexpr std::size_t kSeriesBytes = 8U << 10;   ///< for a GPU or a process, even after it has ended
   static constexpr std::size_t kLivingBytes = 24U << 10;  ///< for its detectors, while it is watched
-  static constexpr std::size_t kCopies = 8;               ///< of a text: parsers and the catalog each keep one
+  static constexpr std::size_t kCopies = 8;               ///< for a text: parsers and the catalog each keep one
 };
 
 /// Whether `used` exceeds `total` by more than rounding explains; false if the total is unknown (0).

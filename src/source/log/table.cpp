@@ -81,7 +81,7 @@ bool is_of_table(std::string_view line) {
          line.starts_with("[ MEM:");
 }
 
-/// The time of a dump stands outside of tables: on a line of its own, or, if there is none, in the text before it.
+/// The time of a dump stands outside of tables: on its own line, or, if there is none, in the text before it.
 std::string_view time_alone(std::string_view line) {
   const std::string_view text = is_of_table(line) ? std::string_view{} : dated_text(line);
   const std::string_view before =

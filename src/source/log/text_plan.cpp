@@ -344,7 +344,7 @@ void detect_ratios(const LogHead& head, Head& all, WordPlan& plan, std::vector<s
 
 void WordPlan::use_peaks(LineFigures& line) const {
   if (!peaks) return;
-  // "VRAM: 24 GB" beside them is no peak, but what a card has.
+  // "VRAM: 24 GB" beside them is not a peak, but what a card has.
   std::erase_if(line.figures, [](const MemoryFigure& f) { return f.role == Meaning::used && !f.has_role_word; });
   for (MemoryFigure& f : line.figures) {
     if (f.role != Meaning::peak) continue;

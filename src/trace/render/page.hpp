@@ -52,7 +52,7 @@ struct PagePart {
 /// The devices of a snapshot that have a trace or segments. The snapshot must outlive it.
 std::vector<PagePart> page_parts(const Snapshot& snapshot, Symbols& symbols, std::optional<std::uint32_t> device = {});
 
-/// "vramtrack.timeline_page.v1"; every '<' is escaped, so that it may stand within a script element.
+/// "vramtrack.timeline_page.v1"; every '<' is escaped, so that it may be within a script element.
 /// `most_level_bytes`: of the finer levels.
 std::string page_json(std::string_view title, std::span<const PagePart> parts, const Symbols& symbols,
                       std::size_t most_level_bytes = kMostLevelBytes);

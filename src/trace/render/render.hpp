@@ -21,7 +21,7 @@ namespace vramtrack::trace {
 /// What is shown of what is there.
 struct Shown {
   std::optional<std::uint32_t> device;  ///< this one only; none: all, and the pinned host memory
-  std::size_t sites = 10;               ///< at most so many lines (or pools) of each device
+  std::size_t sites = 10;               ///< at most this many lines (or pools) of each device
 };
 
 /// What the reserved memory of each snapshot is, by device, pool and stream; then the pinned host memory. The snapshots

@@ -153,7 +153,7 @@ void finding_text(std::string& out, const Finding& finding, const TraceReport& r
   stack_text(out, names, keeper);
 }
 
-/// Of a program that allocates in more than one way, or from more than one library; `by`: "call".
+/// For a program that allocates in more than one way, or from more than one library; `by`: "call".
 std::string held_by_text(std::string_view by, const std::vector<std::pair<std::string_view, Held>>& all) {
   if (all.size() < 2) return {};
   std::string out;

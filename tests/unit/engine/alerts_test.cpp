@@ -137,7 +137,7 @@ TEST_F(AlertsTest, TheEndOfAProcessThatAPolicyHoldsEndsItsAlert) {
 
 TEST_F(AlertsTest, NearAFullCardAQuietNightIsNoReason) {
   start();
-  // It stops at 23 of 24 GiB for eight hours, then goes on.
+  // It stops at 23 of 24 GiB for eight hours, then continues.
   const double growing_s = (23.0 - 4) * 1024 / 120 * 60;
   double t = 0;
   for (; t < 16 * kHour; t += 10) tick(t, grown(t, 120, growing_s));

@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(All, OutOfMemory,
                                           testing::Values(1, 3, 60, 360)),
                          name_of);
 
-/// What the rule GpuMemoryLeak of contrib/prometheus reads at every scrape: it fires anew when a leak loses its
+/// What the rule GpuMemoryLeak of contrib/prometheus reads at every scrape: it fires again when a leak loses its
 /// suspect.
 class SuspectAtTheEnd : public Endings, public testing::WithParamInterface<int> {};
 

@@ -60,7 +60,7 @@ TEST(FactsOfADevice, AreNoSeriesOfTheViewAndMakeALoadNoAlert) {
   EXPECT_TRUE(m.find(m.used)->suspicions.empty());
 }
 
-/// The load is no part of what the program does once it works, from whatever distance that is looked at.
+/// The load is not part of what the program does once it works, from whatever distance that is looked at.
 TEST(FactsOfADevice, WhatLeaksAfterALoadIsJudgedByItself) {
   for (const int rest_s : {0, 300, 1200}) {
     Machine m;
@@ -141,7 +141,7 @@ TEST(FactsOfAProcess, WhatItReadsExplainsItsGrowthAndItsDevices) {
   EXPECT_TRUE(m.changes.empty());
 }
 
-/// As from a socket: nothing that it reads is counted. The GPU works meanwhile, so that its load is no idle one.
+/// As from a socket: nothing that it reads is counted. The GPU works meanwhile, so that its load is not an idle one.
 TEST(FactsOfAProcess, WhatItsDeviceReceivesExplainsItsGrowthWhileNobodyElseUsesIt) {
   for (const bool alone : {true, false}) {
     Machine m;

@@ -273,7 +273,7 @@ TEST(SharedMemory, TheHostMemoryOfAProcessExplainsTheDevices) {
   EXPECT_EQ(told.unattributed, "6.0 GiB held by no visible process") << "what is not of the process";
 }
 
-/// GB10: both kinds of memory leak into one, and swap is no room for it. `host_bytes` is what the host could still
+/// GB10: both kinds of memory leak into one, and swap is not a room for it. `host_bytes` is what the host could still
 /// give.
 TEST(SharedMemory, TheDevicesEndIsThatOfBothLeaks) {
   for (const bool gpu_leaks : {false, true})

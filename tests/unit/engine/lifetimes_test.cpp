@@ -1,4 +1,4 @@
-// Lifetimes through the engine: they confirm a leak early, deny growth that is given back, and are the reason told.
+// Lifetimes through the engine: they confirm a leak early, deny growth that is released, and are the reason told.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -96,7 +96,7 @@ TEST_F(LifetimesOfAProcess, AreOfWhatItsProbeSawToo) {
   EXPECT_EQ(seen(probe).sites[0].site, "train.py:57 step");
 }
 
-/// The same curve, of memory that is given back after two minutes: more and more is in flight.
+/// The same curve, of memory that is released after two minutes: more and more is in flight.
 TEST_F(LifetimesOfAProcess, DenyWhatIsGivenBack) {
   const auto told = [](double t) {
     SiteLifetimes site = line(

@@ -54,7 +54,7 @@ class ListedRarely : public Parts {
       others.push_back(process(static_cast<std::uint32_t>(20 + i), "python serve" + std::to_string(i) + ".py"));
     for (double t = 0; t <= until_s; ++t) {
       const std::uint64_t its = leak(t);
-      // They breathe, each at a pace of its own, and not together.
+      // They breathe, each at its own pace, and not together.
       const auto of_other = [&](std::size_t i) {
         return 2 * kGiB +
                static_cast<std::uint64_t>(100 * (1 + std::sin(t / (40.0 + 13 * static_cast<double>(i))))) * kMiB;

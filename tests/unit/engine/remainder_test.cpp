@@ -200,7 +200,7 @@ TEST(Remainder, AfterTheLastEndAllIsNobodys) {
   EXPECT_TRUE(b.remainder.known(at(200)));
 }
 
-// Thousands of jobs that come and go, listed by a log of their own: whatever the order, the remainder does not rise.
+// Thousands of jobs that come and go, listed by their own log: whatever the order, the remainder does not rise.
 TEST(Remainder, ChurnNeverRaisesIt) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     std::mt19937 random(seed);

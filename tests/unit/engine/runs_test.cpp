@@ -210,7 +210,7 @@ TEST_F(RestartBelowTheLimit, IsNotAModelThatIsTakenBackStepByStep) {
   EXPECT_FALSE(device().runs[0].end);
 }
 
-/// Helpers die, and the program gives back what an evaluation took: above its load, as it had leaked.
+/// Helpers die, and the program releases what an evaluation took: above its load, as it had leaked.
 TEST_F(RestartBelowTheLimit, IsNotAHelperThatDiesAfterAnEvaluation) {
   start();
   load();
@@ -250,7 +250,7 @@ TEST_F(RestartBelowTheLimit, IsNotAProgramThatGivesBackWhatItCollected) {
   EXPECT_FALSE(device().runs[0].end);
 }
 
-/// What gives back its load from time to time and goes on is not thought to have ended when it does so with all it has.
+/// What releases its load from time to time and goes on is not thought to have ended when it does so with all it has.
 TEST_F(RestartBelowTheLimit, IsNotAProgramThatHasGivenItsLoadBackBefore) {
   start();
   load();
@@ -266,7 +266,7 @@ TEST_F(RestartBelowTheLimit, IsNotAProgramThatHasGivenItsLoadBackBefore) {
   EXPECT_FALSE(device().runs[0].end);
 }
 
-/// Some other program's end is no end of one that keeps what it has.
+/// Some other program's end is not an end of one that keeps what it has.
 TEST_F(RestartBelowTheLimit, IsNotAReportWithoutAFall) {
   start();
   load();

@@ -36,7 +36,7 @@ struct Rank {
   std::string command = "python app.py --local-rank=";
   std::string host;
   std::string user = "ada";
-  double again_s = 1e18;  ///< from here on the same process is there once more, as in a container that begins anew
+  double again_s = 1e18;  ///< from here on the same process is there once more, as in a container that starts over
 };
 
 struct Scene {
@@ -314,7 +314,7 @@ TEST(Siblings, RanksThatAnotherEngineWatchesCountAsIfTheyWereHere) {
 
 TEST(Siblings, TheOrderOfSeriesWithinATickDoesNotMatter) {
   auto ranks = job(6, [](int i) { return i == 3 ? leak(180) : i == 4 ? warm_up(i) : steady(i); });
-  // One ends, and one of those that the others look at begins anew in the middle of a tick.
+  // One ends, and one of those that the others look at starts over in the middle of a tick.
   ranks[1].end_s = 1000;
   ranks[2].end_s = 1200;
   ranks[2].again_s = 1600;

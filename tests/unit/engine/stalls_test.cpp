@@ -116,7 +116,7 @@ class StalledProcesses : public testing::Test {
     engine_->ingest(batch(looks));
     engine_->finish();
   }
-  /// The same for so many minutes.
+  /// The same for this many minutes.
   void pass(double minutes, const std::map<std::uint32_t, Look>& looks) {
     for (int i = 0; i < static_cast<int>(minutes * 2); ++i) feed(looks);
   }
@@ -292,7 +292,7 @@ TEST_F(StalledProcesses, WhatIsNotKnownTakesConfidenceAndTheAlert) {
   EXPECT_THAT(changes_, IsEmpty());
 }
 
-// Two processes on one GPU, one of which works: the driver tells whose kernels run, or it does not.
+// Two processes on one GPU, one of which works: the driver reports whose kernels run, or it does not.
 TEST_F(StalledProcesses, AGpuThatIsSharedTellsNothingUnlessTheDriverDoes) {
   const auto rests = start(0, "python a");
   const auto works = start(0, "python b");
@@ -495,7 +495,7 @@ TEST_F(StalledProcesses, AllRanksInACollectiveAreStalledTogether) {
   EXPECT_EQ(changes_.size(), 4U);
 }
 
-// A healthy job looks the same but for what it does with the memory of the GPU.
+// A healthy job looks the same except for what it does with the memory of the GPU.
 TEST_F(StalledProcesses, RanksThatTrainAreNot) {
   std::map<std::uint32_t, Look> looks;
   for (int gpu = 0; gpu < 4; ++gpu) {
@@ -531,7 +531,7 @@ TEST_F(StalledProcesses, ABusyLoopIsUnclearAloneAndLikelyBesideSiblings) {
 
 // --- the rest --------------------------------------------------------------------------------------------------------
 
-// A machine that slept: the clock went on, and nothing of it could.
+// A machine that slept: the clock continued, and nothing of it could.
 TEST_F(StalledProcesses, AGapBeginsAnew) {
   const auto pid = start();
   pass(20, {{pid, at_rest()}});

@@ -89,7 +89,7 @@ TEST(Pattern, BeginningsShareTheSearchOfAGap) {
   for (std::size_t at = 0; at + kGapBytes < text.size(); at += 3) {
     Match match;
     EXPECT_FALSE(pattern->match(text, at, match, searches));
-    ASSERT_EQ(searches.gaps[0].text.from, 3U) << at;  // it went on where the one before had ended
+    ASSERT_EQ(searches.gaps[0].text.from, 3U) << at;  // it continued where the one before had ended
   }
 }
 

@@ -74,7 +74,7 @@ TEST(Reader, HoldsNoMoreThanItsShare) {
 TEST(Reader, OfAFloodOfMessagesWithoutFiguresTheFirstAreJudged) {
   std::string text;
   for (int i = 0; i < 100'000; ++i) text += "OOMKilled\n";
-  text += std::string(kMessage) + "\n";  // has figures, and is no mention
+  text += std::string(kMessage) + "\n";  // has figures, and is not a mention
   for (const std::size_t piece : {std::size_t{777}, text.size()}) {
     Reader reader;
     for (std::size_t at = 0; at < text.size(); at += piece) reader.feed(std::string_view(text).substr(at, piece));

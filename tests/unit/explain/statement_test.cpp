@@ -37,7 +37,7 @@ TEST(Balance, IsShownWhereItAddsUp) {
   EXPECT_NE(said("5.00 GiB already allocated; 1.50 GiB free; 6.00 GiB reserved in total by PyTorch")
                 .find("8.00 GiB = 5.00 GiB allocated + 1.00 GiB cached + 512.0 MiB held outside + 1.50 GiB free"),
             std::string::npos);
-  // What lies in the host's memory, too, is no part of the device's.
+  // What lies in the host's memory, too, is not part of the device's.
   EXPECT_EQ(said("17.20 GiB already allocated; 0 bytes free; 19.15 GiB reserved in total by PyTorch").find("balance"),
             std::string::npos);
 }
@@ -217,7 +217,7 @@ TEST(Statement, WhatIsHeldDecidesForAnyProgram) {
   EXPECT_EQ(figure("gpu allocator: out of memory for 138.00 MiB\nof 15.90 GiB in total, and\n15.32 GiB is allocated\n",
                    Figure::allocated),
             15.32 * kGiB);
-  // The number of a process is no size.
+  // The number of a process is not a size.
   EXPECT_EQ(figure("GPU out of memory: process 885415 has 22.18 GiB in use", Figure::used), 0);
 }
 
@@ -272,7 +272,7 @@ TEST(Remark, OfTheCardAndOfTheNeedDecides) {
                   .starts_with("TOO BIG: 3.77 GiB were needed in all"));
   EXPECT_TRUE(answer("Estimated max RAM per process > 293.78 GB\ncall to cuMemAlloc returned error 2: Out of memory\n")
                   .starts_with("TOO BIG: 293.78 GiB were needed in all"));
-  // Advice, what others hold and shares are no card.
+  // Advice, what others hold and shares are not card.
   for (const std::string line :
        {"At least 4 GB of VRAM are recommended", "device:GPU:1 with 4096 MB memory", "4 GB of RAM"})
     EXPECT_EQ(figure(line + "\nGPU: failed to allocate 8 GiB of memory\n", Figure::total), 0) << line;
@@ -422,7 +422,7 @@ TEST(Statement, APartOfAWholeGivesBoth) {
   EXPECT_EQ(figure(free, Figure::asked), 512 * kMiB);
   EXPECT_EQ(figure(free, Figure::free), 100 * kMiB);
   EXPECT_EQ(figure(free, Figure::total), 8192 * kMiB);
-  // A code is no size.
+  // A code is not a size.
   EXPECT_EQ(figure("CreateResource failed with HRESULT 8007000e, \"SizeBytes\": 201326592", Figure::asked), 201326592);
   const std::string bound =
       "[GPU] Exceeded max size of memory object allocation: requested 4831838208 bytes, but max "

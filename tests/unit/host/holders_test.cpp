@@ -47,7 +47,7 @@ class Machine {
   }
   inline static const std::string kPython = "400000-500000 r-xp 0000 08:01 7  /opt/conda/bin/python3.11\n";
   enum End { reads, writes };
-  /// One end of a pipe that was made so long ago. All processes here started 600 s ago.
+  /// One end of a pipe that was made this long ago. All processes here started 600 s ago.
   void pipe(int pid, int fd, int inode, End end, int age_s = 600) const {
     const std::string target = "pipe:[" + std::to_string(inode) + "]";
     open(pid, target, fd);
@@ -146,7 +146,7 @@ TEST(Holders, AWorkerWhoseTrainerEndedIsAnOrphanAlthoughAScriptLeadsItsGroup) {
                                                                   {"python", "python train.py"},
                                                                   {"python", kSpawned},
                                                                   {"VLLM::EngineCor", "VLLM::EngineCore"}}) {
-    // A batch script of Slurm, which goes on with the next attempt.
+    // A batch script of Slurm, which continues with the next attempt.
     Machine batch;
     batch.add(50, 1, 50, 50, 'S', "stepd");
     batch.add(51, 50, 51, 51, 'S', "slurm_script");
@@ -173,7 +173,7 @@ TEST(Holders, AWorkerWhoseTrainerEndedIsAnOrphanAlthoughAScriptLeadsItsGroup) {
   }
 }
 
-/// A worker, pid 70, whose program has ended, in the session of a script that goes on.
+/// A worker, pid 70, whose program has ended, in the session of a script that continues.
 struct Orphaned : Machine {
   Orphaned() {
     add(69, 1, 69, 69, 'S', "sh", "sh retry.sh");
@@ -460,7 +460,7 @@ TEST(Holders, ASessionThatIsOlderThanTheWorkerWasItsPrograms) {
   EXPECT_NE(kept([](Machine& m) { m.add(60, 1, 60, 60, 'Z', "python", "", 39999); }), "") << "not reaped";
   EXPECT_NE(kept([](Machine& m) {
               m.add(65, 1, 65, 65, 'S', "cron", "", 39000);
-              m.add(90, 1, 90, 90, 'S', "sshd", "", 39500);  // pids have begun anew
+              m.add(90, 1, 90, 90, 'S', "sshd", "", 39500);  // pids have begun again
             }),
             "");
 }
@@ -487,7 +487,7 @@ TEST(Holders, OnlyWhatIsBornAsAWorkerIsOne) {
   given.worker_pipes(70);
   given.write(70, "fdinfo/6", "pos:\t0\nflags:\t0\n");
   EXPECT_EQ(given.worker().state, HolderState::alive);
-  Orphaned forked;  // not by multiprocessing, which gives each an input of its own
+  Orphaned forked;  // not by multiprocessing, which gives each a separate input
   forked.worker_pipes(70);
   forked.write(70, "fdinfo/0", "pos:\t0\nflags:\t02\n");
   EXPECT_EQ(forked.worker().state, HolderState::alive);
@@ -527,7 +527,7 @@ TEST(Holders, AWorkerThatAScriptsTrainerWaitsForIsNoOrphan) {
   machine.add(61, 60, 60, 60, 'S', "train: epoch 3", "train: epoch 3");  // it has given itself a title since
   machine.add(62, 61, 60, 60, 'S', "pt_data_worker", "python train.py");
   machine.add(63, 61, 60, 60, 'S', "python", kSpawned);
-  machine.add(64, 61, 64, 64, 'S', "python", kSpawned);          // in a session of its own
+  machine.add(64, 61, 64, 64, 'S', "python", kSpawned);          // in its own session
   machine.add(65, 60, 60, 60, 'S', "python", "python eval.py");  // the script's own program
   machine.add(66, 1, 60, 60, 'S', "python", "python left.py");   // left to run by the script, which lives
   machine.worker_pipes(62);

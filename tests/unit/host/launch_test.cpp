@@ -10,7 +10,7 @@
 namespace vramtrack {
 namespace {
 
-/// A /proc of its own, with processes of one user.
+/// A separate /proc, with processes of one user.
 class Launch : public ::testing::Test {
  protected:
   void add(int pid, int parent, int group, int session, const std::string& comm) {

@@ -29,7 +29,7 @@ bool make_ambient(unsigned capability) {
 }
 
 TEST(Privilege, ProgramsThatAreStartedGetNoCapabilities) {
-  const pid_t child = ::fork();  // a process of its own: the other tests keep what they have
+  const pid_t child = ::fork();  // a separate process: the other tests keep what they have
   if (child == 0) {
     if (!make_ambient(CAP_SYS_PTRACE)) ::_exit(77);
     const bool given = ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, CAP_SYS_PTRACE, 0, 0) == 1;

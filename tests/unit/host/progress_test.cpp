@@ -293,7 +293,7 @@ TEST_F(ProgressOfProcesses, AServerIsKnownByItsSocketsAndByThoseOfTheServerAbove
   EXPECT_EQ(p->listening->clients, 1U);
   EXPECT_EQ(p->listening->waiting, 1U);
 
-  // A rank's own port, where its ranks meet, is no service; nor is the launcher's.
+  // A rank's own port, where its ranks meet, is not a service; nor is the launcher's.
   file(10, "environ", std::string("WORLD_SIZE=4\0MASTER_PORT=8000\0X=\0", 34));
   EXPECT_THAT(read(info(10))->listening->ports, IsEmpty());
 }

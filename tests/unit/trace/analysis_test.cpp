@@ -486,7 +486,7 @@ TEST(Oom, AStepThatKeepsMoreThanItGivesBackIsALeakOnceThereWereMany) {
   EXPECT_EQ(after_steps(40, 100 * kMiB, [](int) { return 400 * kMiB; }), Condition::leak);
 }
 
-/// A stack of which the outermost frame is line `number` of train.py, and that goes on into PyTorch's `file`.
+/// A stack of which the outermost frame is line `number` of train.py, and that continues into PyTorch's `file`.
 StackId inside(Symbols& symbols, const std::string& file, std::uint32_t number) {
   const StringId f = symbols.intern("f");
   return stack_of(symbols, {{symbols.intern("forward"), symbols.intern("model.py"), 20},

@@ -112,7 +112,7 @@ struct RandomProgram {
 TEST(LockstepProperty, SitesOfOneGraphAreAlwaysOneGroup) {
   EXPECT_TRUE(rc::check("what every kept step holds is one group", [] {
     RandomProgram program;
-    // A step is kept with a chance of its own.
+    // A step is kept with its own chance.
     const double share = 0.01 * *rc::gen::inRange(30, 101);
     std::vector<SiteBlocks> sites(static_cast<std::size_t>(*rc::gen::inRange(2, 7)));
     std::vector<std::vector<double>> phases;
@@ -145,7 +145,7 @@ TEST(LockstepProperty, IndependentSitesAreNeverOneGroup) {
     std::vector<SiteBlocks> sites(static_cast<std::size_t>(*rc::gen::inRange(2, 6)));
     const auto passing = program.passing();
     for (std::size_t i = 0; i < sites.size(); ++i) {
-      // By chance, or in every so many steps from one of its own on.
+      // By chance, or in every this many steps from one of its own on.
       const bool is_by_chance = *rc::gen::arbitrary<bool>();
       const auto every = static_cast<std::size_t>(*rc::gen::inRange(2, 7));
       const double phase = 0.15 * static_cast<double>(i) + 0.02;

@@ -64,7 +64,7 @@ TEST(ProbeTrace, ABlockOverSeveralPiecesBacksThemAll) {
   EXPECT_EQ(only(trace).backing_bytes(), 3 * static_cast<std::int64_t>(kSegment));
   EXPECT_EQ(only(trace).live_bytes(Ledger::device), 3 * static_cast<std::int64_t>(kSegment)) << "the block, a piece";
   EXPECT_EQ(only(trace).cached_bytes(), static_cast<std::int64_t>(kSegment));
-  // A piece that is mapped anew backs anew.
+  // A piece that is mapped again backs again.
   script.free(0x10000000 + kSegment, Call::cu_mem_create);
   script.alloc(0x10000000 + kSegment, kSegment, line, Call::cu_mem_create);
   script.alloc(0x10000000 + kSegment, 10, line, Call::torch_block);

@@ -36,7 +36,7 @@ struct TracedRun {
   }
   void works(std::uint64_t us) { script.now_us += us; }
   void tells(Record record) { script.put(record, Call::none, 0, 0, 0, probe::when(script.now_us, 0), 0, 0); }
-  /// An interpreter gives back what it holds, which takes `us`.
+  /// An interpreter releases what it holds, which takes `us`.
   void tears_down(std::uint64_t us) {
     tells(Record::end);
     for (std::uint64_t i = 1; i < next; ++i) script.free(i << 20U);
@@ -176,7 +176,7 @@ TEST(QuietEnd, WhatAPythonProgramGivesBackAfterItsLastAllocationIsItsExit) {
   };
   for (const Case& c : {Case{64, 0, 68'000}, Case{9, 0, 68'000}, Case{9, 6'000, 59'000}}) {
     TracedRun run(true);
-    run.script.alloc(1, 4000, run.line);  // a model, which the interpreter gives back
+    run.script.alloc(1, 4000, run.line);  // a model, which the interpreter releases
     run.keeps(64);
     for (std::uint64_t i = 1; i <= c.given_back; ++i) run.script.free(i << 20U);
     run.works(c.work_us);

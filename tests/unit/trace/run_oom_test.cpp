@@ -102,7 +102,7 @@ TEST(RunOom, AnErrorOfTheFrameworkComesBeforeTheDriversRefusals) {
   ProbeScript script = on_device();
   const std::uint32_t line = script.line("/home/me/a.py", 1), retried = script.line("/home/me/b.py", 2);
   script.alloc(0x1000'0000, 100 * kMiB, line);
-  fails(script, Record::failed, 20 * kMiB, retried);  // the cache was given back, and it worked
+  fails(script, Record::failed, 20 * kMiB, retried);  // the cache was released, and it worked
   script.alloc(0x2000'0000, 300 * kMiB, line);
   fails(script, Record::failed, 512 * kMiB, line);
   fails(script, Record::failed, 500 * kMiB, line, 0, Call::torch_block);

@@ -155,7 +155,7 @@ TEST(SiteGrowth, ALeakOfTheLastQuarterIsSuspected) {
       }
       EXPECT_EQ(leaking(program), std::set<std::string>()) << steps;
       EXPECT_EQ(suspected(program), std::set<std::string>{"leak"}) << steps;
-      // Where the run goes on with what it has, it was a last step's.
+      // Where the run continues with what it has, it was a last step's.
       for (std::uint64_t step = 0; step < steps; ++step) program.give(program.take("step", 1000));
       EXPECT_EQ(suspected(program), std::set<std::string>()) << steps;
     }

@@ -445,7 +445,7 @@ TEST(TorchSnapshot, LongStringsAndIntegers) {
               HasSubstr("expected an integer of at most 64 bits"));
 }
 
-/// A million in a run of its own: make damage-snapshots.
+/// A million in its own run: make damage-snapshots.
 TEST(TorchSnapshot, MutatedFilesNeverBreakIt) {
   const char* const wanted = std::getenv("VRAMTRACK_MUTATIONS");
   const long count = wanted != nullptr ? std::atol(wanted) : 20'000;

@@ -61,7 +61,7 @@ TEST(UnusedMemory, ItsBytesAreItsLinesWhileNothingLiesInIt) {
     vk.allocate(0);
     if (step.bound > 0) vk.bind(0, 0, 1000);
     if (step.bound > 1) vk.bind(0, 2048, 1000);
-    vk.allocate(9, 0);  // what follows on an allocation is no exit
+    vk.allocate(9, 0);  // what follows on an allocation is not an exit
     if (step.bound > 2) vk.destroy(0, 0);
     if (step.bound > 3) vk.destroy(0, 2048);
     if (step.bound > 2) vk.allocate(10, 4096);
@@ -127,7 +127,7 @@ TEST(UnusedMemory, AHealthyAllocatorIsNotAccused) {
     }
     EXPECT_EQ(leaking(vk), "");
   }
-  {  // eight pieces by turns, each kept while it is empty
+  {  // eight pieces in turn, each kept while it is empty
     Renderer vk;
     for (std::uint64_t i = 0; i < 300; ++i) {
       if (i < 8) vk.allocate(i);
@@ -176,7 +176,7 @@ TEST(UnusedMemory, BoundAgainDuringTheExitItIsBacking) {
   Renderer vk;
   for (std::uint64_t i = 0; i < 300; ++i) vk.allocate(i), vk.bind(i);
   for (std::uint64_t i = 0; i < 250; ++i) vk.destroy(i);
-  vk.bind(0, 0, 16);  // next to nothing: the exit goes on
+  vk.bind(0, 0, 16);  // next to nothing: the exit continues
   for (std::uint64_t i = 250; i < 300; ++i) vk.destroy(i);
   ProbeTrace trace;
   replay(trace, vk.script.slots);
