@@ -193,13 +193,13 @@ std::string report_html(const PeriodReport& report) {
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" "
       "content=\"light dark\">\n"
-      "<title>{0}</title>\n<style>{1}</style></head>\n<body>\n<h1>{0}</h1>\n",
+      "<title>{0}</title>\n<style>{1}</style></head>\n<body>\n<main>\n<h1>{0}</h1>\n",
       escape_markup(document.title), kStyle);
   for (const Block& block : document.blocks) std::visit(html, block);
   html.out += "<h2>The data</h2>\n<p>Inside this file: " +
               link("vramtrack-report.json", "application/json", report_json(report), "all of it as JSON") + ", " +
               link("vramtrack-report.csv", "text/csv", report_csv(report), "the charts as CSV") +
-              ".</p>\n</body></html>\n";
+              ".</p>\n</main>\n</body></html>\n";
   return html.out;
 }
 

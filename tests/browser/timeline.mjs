@@ -1,6 +1,6 @@
-// The pages of `snapshot page` and `snapshot flamegraph` in a real browser, without a network: node timeline.mjs VRAMTRACK
+// The pages of `snapshot page`, `snapshot flamegraph` and `report` in a real browser, without a network: node timeline.mjs VRAMTRACK
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -19,6 +19,8 @@ before(async () => {
   for (const name of ["leak", "gaps", "full", "bare"]) execFileSync(binary, ["snapshot", "page", "--output", `${name}.html`, `${name}.pickle`], { cwd: folder });
   execFileSync(binary, ["snapshot", "flamegraph", "--output", "flame.html", "gaps.pickle"], { cwd: folder });
   execFileSync(binary, ["snapshot", "flamegraph", "--output", "both.html", "leak.pickle", "gaps.pickle"], { cwd: folder });
+  execFileSync(binary, ["simulate", "leaking_training", "--csv", "gpu.csv", "--process-csv", "apps.csv"], { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
+  assert.equal(spawnSync(binary, ["report", "--format", "html", "--output", "report.html", "gpu.csv", "apps.csv"], { cwd: folder }).status, 1, "there is a leak");
   browser = await launch();
 });
 after(async () => {
@@ -245,11 +247,20 @@ describe("timeline page", () => {
     }, { viewport: { width: 390, height: 844 } });
   });
 
-  for (const colorScheme of ["light", "dark"])
-    it(`can be used by everybody, ${colorScheme}`, () => on("leak", async (page) => {
-      await drawn(page);
-      await page.evaluate(axeSource());
-      const { violations } = await page.evaluate(() => window.axe.run());
-      assert.deepEqual(violations.map((one) => [one.id, one.nodes[0].html]), []);
-    }, { viewport: { width: 1200, height: 900 }, colorScheme }));
+});
+
+/** Each page, and what shows that it has been drawn. */
+const kPages = { leak: ".chart[data-points] canvas", flame: ".graph:not([hidden]) .f", report: "svg" };
+const kSizes = { desktop: { width: 1200, height: 900 }, phone: { width: 390, height: 844 } };
+describe("axe finds nothing", () => {
+  for (const [name, last] of Object.entries(kPages))
+    for (const [device, viewport] of Object.entries(kSizes))
+      for (const colorScheme of ["light", "dark"])
+        it(`in ${name}.html, ${device}, ${colorScheme}`, () => on(name, async (page) => {
+          await page.waitForSelector(last);
+          await page.evaluate(axeSource());
+          const { passes, violations } = await page.evaluate(() => window.axe.run());
+          assert.ok(passes.length > 10, "axe looked at next to nothing");
+          assert.deepEqual(violations.map((one) => [one.id, one.nodes[0].html]), []);
+        }, { viewport, colorScheme }));
 });
