@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "cli/config_file.hpp"
 #include "cli/other_names.hpp"
 #include "core/settings.hpp"
 
@@ -413,6 +414,17 @@ Parsed parse_command_line(std::span<const CommandInfo* const> commands, int give
     return {{}, 2, {}, fmt::format("{}; see '{} --help'", taken.error().message, full_name(*command.app))};
   set_flags(command);
   return {command.run, 0, {}, {}};
+}
+
+int run_command_line(int argc, const char* const* argv) {
+  Console console;
+  const Parsed parsed = parse_command_line(commands(), argc, argv);
+  console.write(parsed.out);
+  if (!parsed.error.empty()) console.error(parsed.error);
+  if (!parsed.run) return parsed.exit_code;
+  for (const std::string& ignored : ignored_variables()) console.warn(ignored);
+  const int exit_code = parsed.run(console);
+  return console.failed() ? 2 : exit_code;
 }
 
 }  // namespace vramtrack::cli

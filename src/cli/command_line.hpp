@@ -21,4 +21,8 @@ struct Parsed {
 /// --help is given too.
 Parsed parse_command_line(std::span<const CommandInfo* const> commands, int argc, const char* const* argv);
 
+/// What main() does: parses the command line of commands() and runs the command, with the standard streams of this
+/// process. Returns the exit code.
+int run_command_line(int argc, const char* const* argv);
+
 }  // namespace vramtrack::cli

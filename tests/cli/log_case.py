@@ -1,10 +1,10 @@
-"""What the tests of logs of people's own programs share: `analyze` by the real binary, and what it says of one log."""
+"""What the tests of logs of people's own programs share: `analyze` as the binary runs it, in one process, and what it says of one log."""
 import functools
 import itertools
 import json
 import unittest
 
-from sandbox import Sandbox
+from one_process import OneProcess
 
 MIB = 2**20
 GIB = 2**30
@@ -38,7 +38,7 @@ class LogTests(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.sandbox = Sandbox(cls.binary).__enter__()
+        cls.sandbox = OneProcess(cls.binary).__enter__()
 
     @classmethod
     def tearDownClass(cls):

@@ -5,7 +5,7 @@ import sys
 import unittest
 
 from log_case import Case, LogTests
-from sandbox import FIXTURES
+from sandbox import FIXTURES, Sandbox
 
 BINARY = sys.argv.pop(1)
 BEGIN = datetime.datetime(2024, 5, 1, 23, 50)
@@ -207,7 +207,8 @@ class ScreensBehindPrefixes(Habits):
 
     def test_standard_input(self):
         text = "".join("> " + line + "\n" for line in (FIXTURES / "log/table_linux.log").read_text().splitlines())
-        said = self.sandbox.run("analyze", "-", stdin=text).stdout.decode()
+        with Sandbox(BINARY) as sandbox:
+            said = sandbox.run("analyze", "-", stdin=text).stdout.decode()
         self.assertIn("each line is read behind its prefix", " ".join(said.split()))
 
 

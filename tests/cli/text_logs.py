@@ -8,7 +8,8 @@ import sys
 import unittest
 
 from log_case import Case, LogTests
-from sandbox import FIXTURES, Sandbox
+from one_process import OneProcess
+from sandbox import FIXTURES
 
 BINARY = sys.argv.pop(1)
 CASES = FIXTURES / "text_logs"
@@ -133,7 +134,7 @@ class AllocatorAlone(LogTests):
 
     @classmethod
     def setUpClass(cls):
-        cls.sandbox = Sandbox(BINARY).__enter__()
+        cls.sandbox = OneProcess(BINARY).__enter__()
         lines = [f"2026-03-04 {10 + i // 120}:{i // 2 % 60:02}:{i % 2 * 30:02} step {i * 10} allocated {3.1 + i * 0.04:.2f} GiB reserved {4 + i * 0.04:.2f} GiB\n"
                  for i in range(240)]
         cls.sandbox.write("alone.log", "".join(lines))
@@ -187,7 +188,7 @@ class LogsThatCount(LogTests):
 
     @classmethod
     def setUpClass(cls):
-        cls.sandbox = Sandbox(BINARY).__enter__()
+        cls.sandbox = OneProcess(BINARY).__enter__()
         for word, step in cls.STEP.items():
             # Its memory ends within the recording, so that alerts, an escalation and the end are in the output.
             lines = [f"{i * step},{min(24000, 4000 + i * 37 + i % 3 * 5)}" for i in range(500)]
