@@ -16,6 +16,7 @@
 #include "core/errno_words.hpp"
 #include "core/file_way.hpp"
 #include "core/printable.hpp"
+#include "host/small_file.hpp"
 
 namespace vramtrack::act {
 namespace {
@@ -121,9 +122,7 @@ Result<std::string> read_end(const std::string& path, std::size_t most_bytes) {
 
 void parse_lines(std::string_view text, std::vector<AuditEntry>& entries) {
   while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    if (auto entry = parse_audit(line)) entries.push_back(std::move(*entry));
+    if (auto entry = parse_audit(next_line(text))) entries.push_back(std::move(*entry));
   }
 }
 

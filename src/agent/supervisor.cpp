@@ -14,6 +14,8 @@
 #include <cstring>
 #include <ctime>
 
+#include "host/small_file.hpp"
+
 namespace vramtrack::agent {
 namespace {
 
@@ -60,9 +62,7 @@ void log(Level level, std::string_view text) {
   static const bool journal = is_journal();
   std::string out;
   while (!text.empty()) {
-    const std::size_t newline = text.find('\n');
-    const std::string_view line = text.substr(0, newline);
-    text.remove_prefix(newline == std::string_view::npos ? text.size() : newline + 1);
+    const std::string_view line = next_line(text);
     out += journal ? fmt::format("<{}>{}\n", static_cast<int>(level), line) : fmt::format("vramtrack: {}\n", line);
   }
   // A log that nobody reads (a full pipe, a journal that hangs) must not stop the sampling, nor can it be told

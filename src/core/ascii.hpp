@@ -16,6 +16,10 @@ constexpr bool is_hex_digit(char c) {
 constexpr bool is_ascii_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
+/// Between words of a line.
+constexpr bool is_space(char c) {
+  return c == ' ' || c == '\t' || c == '\r';
+}
 constexpr char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
@@ -35,6 +39,16 @@ constexpr std::string_view trimmed(std::string_view text, std::string_view marks
 /// Digits and nothing else, at least one.
 constexpr bool is_all_digits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
+}
+
+/// Takes the next word (separated by spaces or tabs) off `rest`; empty: there is none.
+constexpr std::string_view take_word(std::string_view& rest) {
+  const auto from = static_cast<std::size_t>(std::find_if_not(rest.begin(), rest.end(), is_space) - rest.begin());
+  rest.remove_prefix(from);
+  const auto size = static_cast<std::size_t>(std::find_if(rest.begin(), rest.end(), is_space) - rest.begin());
+  const std::string_view word = rest.substr(0, size);
+  rest.remove_prefix(size);
+  return word;
 }
 
 /// What follows the last slash; slashes at the end do not count.

@@ -61,14 +61,6 @@ bool is_interpreter(std::string_view program) {
   return name_fits(program, "python") || name_fits(program, "python*") || name_fits(program, "pypy*");
 }
 
-std::string_view next_word(std::string_view& text) {
-  const std::size_t start = std::min(text.find_first_not_of(' '), text.size());
-  text.remove_prefix(start);
-  const std::string_view word = text.substr(0, text.find(' '));
-  text.remove_prefix(word.size());
-  return word;
-}
-
 /// What an interpreter runs; an empty name where that is not said by a file or module (-c, standard input).
 struct Script {
   std::string_view name;
@@ -77,11 +69,11 @@ struct Script {
 
 /// Of an interpreter's arguments, only the first that is not an option says what runs. `rest`: behind it afterwards.
 Script script_of(std::string_view& rest) {
-  for (std::string_view word = next_word(rest); !word.empty(); word = next_word(rest)) {
-    if (word == "-m") return {next_word(rest), true};
+  for (std::string_view word = take_word(rest); !word.empty(); word = take_word(rest)) {
+    if (word == "-m") return {take_word(rest), true};
     if (word == "-c") break;
     if (word == "-X" || word == "-W")
-      next_word(rest);
+      take_word(rest);
     else if (word.front() != '-')
       return {word, false};
   }
@@ -97,7 +89,7 @@ void WhatRuns::add(std::string_view name) {
 WhatRuns::WhatRuns(std::string_view command, std::string_view name) {
   add(program_of(name));
   std::string_view rest = command;
-  const std::string_view first = program_of(next_word(rest));
+  const std::string_view first = program_of(take_word(rest));
   add(first);
   if (!is_interpreter(first)) return;
   const Script script = script_of(rest);
@@ -107,7 +99,7 @@ WhatRuns::WhatRuns(std::string_view command, std::string_view name) {
 
 std::string short_command(std::string_view command) {
   std::string_view rest = command;
-  const std::string_view first = next_word(rest);
+  const std::string_view first = take_word(rest);
   if (is_interpreter(program_of(first))) {
     std::string_view after = rest;
     if (const Script script = script_of(after); !script.name.empty())

@@ -8,7 +8,7 @@ namespace {
 constexpr std::size_t kMostLabel = 24;  ///< a moment and the gap after it take 22 columns
 constexpr std::size_t kIndent = 4;      ///< for what is indented below a line without a label
 
-bool is_space(char c) {
+bool is_blank(char c) {
   return c == ' ';
 }
 
@@ -37,11 +37,11 @@ void each_character(std::string_view text, See see) {
 
 /// The column at which the continuation of `line` begins: after its label, which a gap of two spaces ends.
 std::size_t hanging_indent(std::string_view line) {
-  const auto first = static_cast<std::size_t>(std::find_if_not(line.begin(), line.end(), is_space) - line.begin());
+  const auto first = static_cast<std::size_t>(std::find_if_not(line.begin(), line.end(), is_blank) - line.begin());
   std::size_t behind_label = 0;
   std::size_t spaces = 0;
   each_character(line.substr(first), [&](std::size_t at, std::size_t column) {
-    if (is_space(line[first + at])) {
+    if (is_blank(line[first + at])) {
       ++spaces;
       return true;
     }
@@ -58,7 +58,7 @@ std::size_t bytes_that_fit(std::string_view rest, std::size_t room) {
   bool in_text = false;
   bool overflows = false;
   each_character(rest, [&](std::size_t at, std::size_t column) {
-    if (is_space(rest[at])) {
+    if (is_blank(rest[at])) {
       if (in_text) space = at;
     } else {
       in_text = true;

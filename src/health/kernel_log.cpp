@@ -5,6 +5,7 @@
 
 #include "core/ascii.hpp"
 #include "core/xid.hpp"
+#include "host/small_file.hpp"
 
 namespace vramtrack {
 namespace {
@@ -123,11 +124,7 @@ std::optional<double> stamp_of(std::string_view prefix) {
 }  // namespace
 
 void DriverLogReader::lines(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    line(text.substr(0, end));
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  }
+  while (!text.empty()) line(next_line(text));
 }
 
 void DriverLogReader::line(std::string_view line) {

@@ -34,13 +34,10 @@ bool read_open_files(const std::string& folder, std::set<std::string>& into) {
   DIR* const open = ::opendir((folder + "/fd").c_str());
   if (open == nullptr) return errno != EACCES && errno != EPERM;
   std::size_t seen = 0;
-  std::array<char, 256> buffer;
   while (const dirent* entry = ::readdir(open)) {
     if (entry->d_name[0] == '.' || ++seen > kMostDescriptors) continue;
-    const ssize_t length = ::readlink((folder + "/fd/" + entry->d_name).c_str(), buffer.data(), buffer.size());
-    if (length <= 0) continue;
-    const std::string_view target(buffer.data(), static_cast<std::size_t>(length));
-    if (is_gpu_file(target)) into.emplace(target);
+    if (std::string target = link_target(folder + "/fd/" + entry->d_name); is_gpu_file(target))
+      into.insert(std::move(target));
   }
   ::closedir(open);
   return true;

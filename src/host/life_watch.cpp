@@ -1,7 +1,5 @@
 #include "host/life_watch.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -34,11 +32,6 @@ constexpr double kTurnsOfALook_per_s = 3;
 constexpr double kStarvedCores = 0.05;
 constexpr std::size_t kMostMembers = 1024;
 constexpr std::size_t kMostThreads = 4096;
-
-double seconds_of(std::uint64_t ticks) {
-  static const auto ticks_per_s = static_cast<double>(std::max(1L, ::sysconf(_SC_CLK_TCK)));
-  return static_cast<double>(ticks) / ticks_per_s;
-}
 
 std::uint64_t risen(std::uint64_t from, std::uint64_t to) {
   return to > from ? to - from : 0;
@@ -141,9 +134,9 @@ void LifeWatch::compare(Family& family, const std::map<std::uint32_t, Member>& n
   });
   family.in_turns += in_turns ? 1 : 0;
   family.new_pages += static_cast<double>(pages) > kPages_per_s * passed_s ? 1 : 0;
-  family.children_computed += seconds_of(children_ticks) > kChildrenCores * passed_s ? 1 : 0;
+  family.children_computed += tick_seconds(children_ticks) > kChildrenCores * passed_s ? 1 : 0;
   family.looked_around += looked_around ? 1 : 0;
-  family.starved += wants_core && seconds_of(ticks) < kStarvedCores * passed_s ? 1 : 0;
+  family.starved += wants_core && tick_seconds(ticks) < kStarvedCores * passed_s ? 1 : 0;
   ++family.looks;
   if (!family.sign.empty()) return;
   if (read_or_wrote)

@@ -109,8 +109,7 @@ struct LostWorkers::Moment {
   [[nodiscard]] std::set<std::uint64_t> born_with(const ListedProcess& process) const {
     const OpenEnds& ends = links.ends_of(process.pid);
     if (!boot_s || ends.pipes.empty()) return {};
-    static const auto ticks_per_s = static_cast<double>(std::max(1L, ::sysconf(_SC_CLK_TCK)));
-    const double start = *boot_s + static_cast<double>(process.start_ticks) / ticks_per_s;
+    const double start = *boot_s + tick_seconds(process.start_ticks);
     const auto parent_has = [&](const PipeEnd& end) { return links.at_other_end(end).contains(process.parent_pid); };
     const auto is_early = [&](const PipeEnd& end) { return *end.changed_s <= start + kClock_s; };
     const bool is_of_server = is_forkserver(process.pid);
@@ -227,9 +226,8 @@ struct LostWorkers::Moment {
   /// Whether a worker may be one that left its program's session to run on, as a daemon does: it calls setsid() and
   /// forks at once, so that its session is led by nobody. That of a program is older than its workers.
   [[nodiscard]] bool may_have_left(const ListedProcess& process) const {
-    static const auto ticks_per_s = static_cast<double>(std::max(1L, ::sysconf(_SC_CLK_TCK)));
     const auto earlier_s = [&](const ListedProcess& one, const ListedProcess& other) {
-      return (static_cast<double>(other.start_ticks) - static_cast<double>(one.start_ticks)) / ticks_per_s;
+      return tick_seconds(other.start_ticks) - tick_seconds(one.start_ticks);
     };
     const ListedProcess* const leader = find(process.session);
     if (leader != nullptr && leader->state != 'Z') return false;

@@ -26,12 +26,6 @@ constexpr std::size_t kMostDescriptors = 65536;
 constexpr std::size_t kTableBytes = std::size_t{16} << 20U;
 constexpr std::uint64_t kErrorOutput = 2;
 
-std::string link_target(const std::string& path) {
-  std::array<char, 256> buffer;
-  const ssize_t length = ::readlink(path.c_str(), buffer.data(), buffer.size());
-  return length <= 0 ? std::string() : std::string(buffer.data(), static_cast<std::size_t>(length));
-}
-
 /// 7 of "pipe:[7]"; nullopt for anything else.
 std::optional<std::uint64_t> inode_of(std::string_view target, std::string_view kind) {
   if (!target.starts_with(kind) || !target.ends_with(']')) return std::nullopt;
@@ -84,14 +78,6 @@ std::optional<double> changed_s(const std::string& path) {
   return static_cast<double>(found.st_mtim.tv_sec) + static_cast<double>(found.st_mtim.tv_nsec) / 1e9;
 }
 
-/// Cuts the next word off `text`.
-std::string_view next_word(std::string_view& text) {
-  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-  const std::string_view word = text.substr(0, text.find_first_of(" \t"));
-  text.remove_prefix(word.size());
-  return word;
-}
-
 /// "0100007F:1F90" of that, and of an IPv4 address in IPv6: "0000000000000000FFFF00000100007F:1F90".
 std::string plain_address(std::string_view address) {
   constexpr std::string_view kMapped = "0000000000000000FFFF0000";
@@ -109,13 +95,13 @@ std::map<std::string, std::string> shared_memory(std::string_view text) {
   while (!text.empty()) {
     // "7f0000-7f1000 rw-s 00000000 00:1a 42      /dev/shm/sem.mp-x (deleted)"
     std::string_view line = next_line(text);
-    next_word(line);
-    const std::string_view access = next_word(line);
+    take_word(line);
+    const std::string_view access = take_word(line);
     if (access.size() < 4 || access[3] != 's') continue;
     const bool writes = access[1] == 'w';
-    next_word(line);
-    const std::string_view device = next_word(line);
-    const std::string_view inode = next_word(line);
+    take_word(line);
+    const std::string_view device = take_word(line);
+    const std::string_view inode = take_word(line);
     const std::string_view path = trimmed(line);
     if (path.starts_with("/dev/shm/cuda.shm.")) continue;  // of all clients of MPS
     const auto is_in = [path](const char* memory) { return path.starts_with(memory); };
@@ -366,12 +352,12 @@ const ProcessLinks::Tables& ProcessLinks::tables_of(std::uint32_t pid) {
     while (!rest.empty()) {
       // "  0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 12345 1 ..."
       std::string_view line = next_line(rest);
-      next_word(line);
-      const std::string local = plain_address(next_word(line));
-      const std::string remote = plain_address(next_word(line));
-      const std::string_view state = next_word(line);
-      for (int i = 0; i < 5; ++i) next_word(line);
-      const auto inode = parse_unsigned(next_word(line));
+      take_word(line);
+      const std::string local = plain_address(take_word(line));
+      const std::string remote = plain_address(take_word(line));
+      const std::string_view state = take_word(line);
+      for (int i = 0; i < 5; ++i) take_word(line);
+      const auto inode = parse_unsigned(take_word(line));
       constexpr std::string_view kOpen = "01";
       constexpr std::string_view kClosedByPeer = "08";
       constexpr std::string_view kListens = "0A";
@@ -393,11 +379,11 @@ const ProcessLinks::Tables& ProcessLinks::tables_of(std::uint32_t pid) {
   while (!rest.empty()) {
     // "0000000000000000: 00000003 00000000 00000000 0001 03 22 /run/x.sock"
     std::string_view line = next_line(rest);
-    for (int i = 0; i < 3; ++i) next_word(line);
-    const auto flags = parse_unsigned(next_word(line), 16);
-    const std::string_view type = next_word(line);
-    const std::string_view state = next_word(line);
-    const auto inode = parse_unsigned(next_word(line));
+    for (int i = 0; i < 3; ++i) take_word(line);
+    const auto flags = parse_unsigned(take_word(line), 16);
+    const std::string_view type = take_word(line);
+    const std::string_view state = take_word(line);
+    const auto inode = parse_unsigned(take_word(line));
     constexpr std::uint64_t kAccepts = 0x10000;
     if (inode && type == "0002") tables.datagrams.insert(*inode);
     if (inode && trimmed(line).empty()) tables.unnamed.insert(*inode);          // that of a log has a name

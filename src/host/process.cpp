@@ -29,11 +29,6 @@ std::string process_file(std::string_view proc_root, std::uint32_t pid, std::str
   return path;
 }
 
-double seconds_of(std::uint64_t ticks) {
-  static const auto ticks_per_s = static_cast<double>(std::max(1L, ::sysconf(_SC_CLK_TCK)));
-  return static_cast<double>(ticks) / ticks_per_s;
-}
-
 /// The value of "Key:\tvalue" in a status text; empty when absent.
 std::string_view status_value(std::string_view text, std::string_view key) {
   while (!text.empty()) {
@@ -150,7 +145,7 @@ std::optional<Alive> process_alive(std::string_view proc_root, std::uint32_t pid
   if (!stat || has_ended(stat->state)) return std::nullopt;
   static const auto page_bytes = static_cast<std::uint64_t>(std::max(1L, ::sysconf(_SC_PAGESIZE)));
   // A process of the first tick after boot would look unknown; nothing but pid 1 can be that old.
-  Alive alive{std::max<std::uint64_t>(stat->start_ticks, 1), stat->state, seconds_of(stat->cpu_ticks), std::nullopt};
+  Alive alive{std::max<std::uint64_t>(stat->start_ticks, 1), stat->state, tick_seconds(stat->cpu_ticks), std::nullopt};
   if (stat->resident_pages) alive.resident_bytes = *stat->resident_pages * page_bytes;
   return alive;
 }
@@ -163,8 +158,13 @@ std::optional<double> machine_uptime_s(const std::string& proc_root) {
   return value;
 }
 
+double tick_seconds(std::uint64_t ticks) {
+  static const auto ticks_per_s = static_cast<double>(std::max(1L, ::sysconf(_SC_CLK_TCK)));
+  return static_cast<double>(ticks) / ticks_per_s;
+}
+
 double process_age_s(double up_s, std::uint64_t start_ticks) {
-  return std::max(0.0, up_s - seconds_of(start_ticks));
+  return std::max(0.0, up_s - tick_seconds(start_ticks));
 }
 
 std::optional<ProcessInfo> read_process(const std::string& proc_root, std::uint32_t pid) {

@@ -43,6 +43,8 @@ struct Alive {
 };
 std::optional<Alive> process_alive(std::string_view proc_root, std::uint32_t pid, std::string& path);
 
+/// The seconds of so many ticks, in which the kernel reports starts and CPU time of processes.
+double tick_seconds(std::uint64_t ticks);
 /// Seconds since the machine started, from /proc/uptime; nullopt when it cannot be read.
 std::optional<double> machine_uptime_s(const std::string& proc_root);
 /// How long a process with these start ticks has lived when the machine has been up for `up_s`. Pure.

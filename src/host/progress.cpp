@@ -9,6 +9,7 @@
 
 #include "core/nature.hpp"
 #include "host/parentage.hpp"
+#include "host/process.hpp"
 #include "host/small_file.hpp"
 
 namespace vramtrack {
@@ -28,11 +29,6 @@ constexpr double kRestingCpu = 0.02;
 constexpr double kRestingIo = 4096;
 /// Where PyTorch's ranks meet unless told otherwise.
 constexpr std::array<std::uint16_t, 2> kMeetingPorts = {29400, 29500};
-
-double seconds_of(std::uint64_t ticks) {
-  static const auto ticks_per_s = static_cast<double>(std::max(1L, ::sysconf(_SC_CLK_TCK)));
-  return static_cast<double>(ticks) / ticks_per_s;
-}
 
 /// The number behind "key:" at the beginning of a line.
 std::optional<std::uint64_t> number_at(std::string_view text, std::string_view key) {
@@ -139,7 +135,7 @@ std::optional<ProgressReader::Io> ProgressReader::io_of(std::uint32_t pid) const
 }
 
 void ProgressReader::read_children(const Entry& process, ProcessProgress& into) const {
-  into.children_cpu_s = seconds_of(process.waited_ticks);
+  into.children_cpu_s = tick_seconds(process.waited_ticks);
   std::vector<std::uint32_t> below = {process.pid};
   std::optional<std::uint64_t> io = 0;
   for (std::size_t i = 0; i < below.size(); ++i) {
@@ -150,7 +146,7 @@ void ProgressReader::read_children(const Entry& process, ProcessProgress& into) 
       const Entry* const child = find(it->second);
       if (child == nullptr || child->state == 'Z') continue;
       ++into.children;
-      into.children_cpu_s += seconds_of(child->cpu_ticks + child->waited_ticks);
+      into.children_cpu_s += tick_seconds(child->cpu_ticks + child->waited_ticks);
       if (into.children > kMostChildrenRead) continue;
       const auto its = io_of(it->second);
       io = io && its ? std::optional(*io + its->read_bytes + its->written_bytes) : std::nullopt;
@@ -164,7 +160,7 @@ void ProgressReader::read_parent(const Entry& process, const ProcessInfo& info, 
   into.parent_pid = process.parent_pid;
   if (before.parent_pid != process.parent_pid) before.parent_left = true;
   const Entry* const parent = find(process.parent_pid);
-  if (parent != nullptr && parent->group == process.group) into.parent_cpu_s = seconds_of(parent->cpu_ticks);
+  if (parent != nullptr && parent->group == process.group) into.parent_cpu_s = tick_seconds(parent->cpu_ticks);
   Parentage known;
   known.pid = process.pid;
   known.parent_pid = process.parent_pid;
@@ -304,7 +300,7 @@ void ProgressReader::read(std::span<const ProcessInfo> processes, Timestamp now,
     reading.pid_start_ticks = info.start_ticks;
     ProcessProgress& p = reading.progress;
     p.state = process->state;
-    p.cpu_s = seconds_of(process->cpu_ticks);
+    p.cpu_s = tick_seconds(process->cpu_ticks);
     if (const auto io = io_of(info.pid)) {
       p.io_bytes = io->read_bytes + io->written_bytes;
       p.read_bytes = io->read_bytes;

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 
 namespace vramtrack {
 namespace {
@@ -51,11 +50,10 @@ std::optional<std::string> read_text_file(const std::string& path, std::size_t l
   return text;
 }
 
-std::optional<std::uint64_t> parse_unsigned(std::string_view text, int base) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (error != std::errc{} || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return value;
+std::string link_target(const std::string& path) {
+  std::array<char, 4096> buffer;
+  const ssize_t length = ::readlink(path.c_str(), buffer.data(), buffer.size());
+  return length <= 0 ? std::string() : std::string(buffer.data(), static_cast<std::size_t>(length));
 }
 
 std::optional<std::uint64_t> read_number_file(const std::string& path) {

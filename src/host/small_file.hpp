@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/ascii.hpp"
+#include "core/number_text.hpp"
 
 namespace vramtrack {
 
@@ -22,8 +23,13 @@ std::optional<std::string> read_text_file(const std::string& path, std::size_t l
 /// A whole file that holds one unsigned number, decimal or 0x-hexadecimal; nullopt when it holds anything else.
 std::optional<std::uint64_t> read_number_file(const std::string& path);
 
-/// `text` as an unsigned decimal number, all of it.
-std::optional<std::uint64_t> parse_unsigned(std::string_view text, int base = 10);
+/// The target of a link, at most 4 KiB of it; empty where it cannot be read. Cost: one system call.
+std::string link_target(const std::string& path);
+
+/// All of `text` as an unsigned number.
+inline std::optional<std::uint64_t> parse_unsigned(std::string_view text, int base = 10) {
+  return parse_number<std::uint64_t>(text, base);
+}
 
 /// Cuts the first line off `text` and returns it without its newline.
 std::string_view next_line(std::string_view& text);

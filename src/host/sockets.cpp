@@ -17,23 +17,8 @@ constexpr std::size_t kMostDescriptors = 4096;
 constexpr std::uint64_t kListens = 0x0a;
 constexpr std::uint64_t kEstablished = 0x01;
 
-/// Cuts the next word off `text`.
-std::string_view next_word(std::string_view& text) {
-  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-  const std::string_view word = text.substr(0, text.find_first_of(" \t"));
-  text.remove_prefix(word.size());
-  return word;
-}
-
 std::string_view after_last(std::string_view text, char c) {
   return text.substr(text.rfind(c) + 1);
-}
-
-/// The target of a link; empty where it cannot be read.
-std::string link_target(const std::string& path) {
-  std::array<char, 256> buffer;
-  const ssize_t length = ::readlink(path.c_str(), buffer.data(), buffer.size());
-  return length <= 0 ? std::string() : std::string(buffer.data(), static_cast<std::size_t>(length));
 }
 
 /// The inodes of the sockets that `pid` has open; nullopt where they may not be read.
@@ -62,13 +47,13 @@ void parse_tcp(std::string_view text, std::vector<TcpSocket>& out) {
   while (!text.empty()) {
     // "  0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 12345 1 ..."
     std::string_view line = next_line(text);
-    next_word(line);
-    const auto port = parse_unsigned(after_last(next_word(line), ':'), 16);
-    next_word(line);
-    const auto state = parse_unsigned(next_word(line), 16);
-    const auto unread = parse_unsigned(after_last(next_word(line), ':'), 16);
-    for (int i = 0; i < 4; ++i) next_word(line);
-    const auto inode = parse_unsigned(next_word(line));
+    take_word(line);
+    const auto port = parse_unsigned(after_last(take_word(line), ':'), 16);
+    take_word(line);
+    const auto state = parse_unsigned(take_word(line), 16);
+    const auto unread = parse_unsigned(after_last(take_word(line), ':'), 16);
+    for (int i = 0; i < 4; ++i) take_word(line);
+    const auto inode = parse_unsigned(take_word(line));
     if (!port || *port > 0xffff || !state || !unread || !inode) continue;
     if (*state != kListens && *state != kEstablished) continue;
     out.push_back({*inode, static_cast<std::uint16_t>(*port), *state == kListens, *unread});
@@ -80,11 +65,11 @@ std::vector<UnixListener> listening_unix(std::string_view text) {
   while (!text.empty()) {
     // "0000000000000000: 00000002 00000000 00010000 0001 01 12345 /run/server.sock"
     std::string_view line = next_line(text);
-    for (int i = 0; i < 3; ++i) next_word(line);
-    const auto flags = parse_unsigned(next_word(line), 16);
-    next_word(line);
-    next_word(line);
-    const auto inode = parse_unsigned(next_word(line));
+    for (int i = 0; i < 3; ++i) take_word(line);
+    const auto flags = parse_unsigned(take_word(line), 16);
+    take_word(line);
+    take_word(line);
+    const auto inode = parse_unsigned(take_word(line));
     constexpr std::uint64_t kAccepts = 0x10000;
     if (!flags || (*flags & kAccepts) == 0 || !inode) continue;
     // The CUDA driver listens in every program that uses it ("@cuda-uvmfd-4026531836-4242").
@@ -99,10 +84,10 @@ std::vector<UnixListener> named_datagrams(std::string_view text) {
   std::vector<UnixListener> out;
   while (!text.empty()) {
     std::string_view line = next_line(text);
-    for (int i = 0; i < 4; ++i) next_word(line);
-    const std::string_view type = next_word(line);
-    next_word(line);
-    const auto inode = parse_unsigned(next_word(line));
+    for (int i = 0; i < 4; ++i) take_word(line);
+    const std::string_view type = take_word(line);
+    take_word(line);
+    const auto inode = parse_unsigned(take_word(line));
     const std::string_view name = trimmed(line);
     constexpr std::size_t kAssignedLength = 6;  // "@0a1b2", which the kernel gives to one that asks for any
     if (!inode || type != "0002" || name.empty() || (name.starts_with('@') && name.size() <= kAssignedLength)) continue;
@@ -146,10 +131,10 @@ const SocketTables::Tables& SocketTables::tables_of(std::uint32_t pid) {
     std::string_view rest = text ? std::string_view(*text) : std::string_view();
     while (!rest.empty()) {
       std::string_view line = next_line(rest);
-      next_word(line);
-      const auto port = parse_unsigned(after_last(next_word(line), ':'), 16);
-      for (int i = 0; i < 7; ++i) next_word(line);
-      const auto inode = parse_unsigned(next_word(line));
+      take_word(line);
+      const auto port = parse_unsigned(after_last(take_word(line), ':'), 16);
+      for (int i = 0; i < 7; ++i) take_word(line);
+      const auto inode = parse_unsigned(take_word(line));
       if (port && *port <= 0xffff && inode) tables.udp[*inode] = static_cast<std::uint16_t>(*port);
     }
   }
@@ -158,8 +143,8 @@ const SocketTables::Tables& SocketTables::tables_of(std::uint32_t pid) {
   std::array<char, 64> buffer;
   if (const auto range = read_small_file((proc_root_ + "/sys/net/ipv4/ip_local_port_range").c_str(), buffer)) {
     std::string_view rest = trimmed(*range);
-    const auto low = parse_unsigned(next_word(rest));
-    const auto high = parse_unsigned(next_word(rest));
+    const auto low = parse_unsigned(take_word(rest));
+    const auto high = parse_unsigned(take_word(rest));
     if (low && high && *low <= *high && *high <= 0xffff)
       tables.ephemeral = {static_cast<std::uint16_t>(*low), static_cast<std::uint16_t>(*high)};
   }

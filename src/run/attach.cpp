@@ -25,13 +25,6 @@
 namespace vramtrack::run {
 namespace {
 
-std::string link_of(const std::string& path) {
-  std::string text(4096, '\0');
-  const ssize_t size = ::readlink(path.c_str(), text.data(), text.size());
-  text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
-  return text;
-}
-
 std::uint64_t start_of(std::uint32_t pid) {
   std::string scratch;
   const auto alive = process_alive("/proc", pid, scratch);
@@ -70,8 +63,8 @@ Result<AttachTarget> AttachTarget::open(std::uint32_t pid) {
         "process {} is not yours: it belongs to user {}; only that user can attach to it (sudo -u '#{}' vramtrack "
         "attach {})",
         pid, status.st_uid, status.st_uid, pid));
-  if (const std::string theirs = link_of(fmt::format("/proc/{}/ns/pid", pid));
-      !theirs.empty() && theirs != link_of("/proc/self/ns/pid"))
+  if (const std::string theirs = link_target(fmt::format("/proc/{}/ns/pid", pid));
+      !theirs.empty() && theirs != link_target("/proc/self/ns/pid"))
     return fail(fmt::format(
         "process {} is in a container (another pid namespace): run vramtrack attach within the container, with the pid "
         "that the process has there",

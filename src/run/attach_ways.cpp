@@ -281,9 +281,7 @@ std::string find_attach_socket(std::uint32_t pid) {
 
 Result<std::string> open_attach_socket(const AttachTarget& target, bool with_debugger) {
   const std::uint32_t pid = target.pid();
-  std::string program(4096, '\0');
-  const ssize_t size = ::readlink(fmt::format("/proc/{}/exe", pid).c_str(), program.data(), program.size());
-  program.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+  const std::string program = link_target(fmt::format("/proc/{}/exe", pid));
   const std::string version = python_version_of(program, read_mapped_names("/proc", pid).names);
   const std::vector<ProbedPid> all = probed_processes(::getuid());
   const auto probed = std::find_if(all.begin(), all.end(), [pid](const ProbedPid& each) { return each.pid == pid; });

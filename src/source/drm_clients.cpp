@@ -112,14 +112,8 @@ void ClientScanner::discover() {
       continue;
     }
     while (const dirent* entry = ::readdir(descriptors.get())) {
-      std::array<char, 64> target;
-      const std::string link = process + "/fd/" + entry->d_name;
-      const ssize_t length = ::readlink(link.c_str(), target.data(), target.size());
-      constexpr std::string_view kDri = "/dev/dri/";
       // A container may have bound the device elsewhere, but its name stays.
-      if (length <= 0) continue;
-      const std::string_view path(target.data(), static_cast<std::size_t>(length));
-      if (path.find(kDri) == std::string_view::npos) continue;
+      if (link_target(process + "/fd/" + entry->d_name).find("/dev/dri/") == std::string::npos) continue;
       files_.push_back({pid, process + "/fdinfo/" + entry->d_name});
     }
   }

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "core/errno_words.hpp"
+#include "host/small_file.hpp"
 #include "source/drm_clients.hpp"
 
 // The BPF object, as the build compiled it (kernel.bpf.c).
@@ -64,8 +65,7 @@ struct Field {
 std::optional<Field> field_of(std::string_view format, std::string_view name) {
   if (name.empty()) return Field{};
   while (!format.empty()) {
-    const std::string_view line = format.substr(0, format.find('\n'));
-    format.remove_prefix(std::min(format.size(), line.size() + 1));
+    const std::string_view line = next_line(format);
     const std::size_t end = line.find(';');
     const std::size_t begin = line.find("field:");
     if (begin == std::string_view::npos || end == std::string_view::npos) continue;

@@ -9,7 +9,9 @@
 #include <charconv>
 #include <fstream>
 
+#include "core/ascii.hpp"
 #include "core/read_all.hpp"
+#include "host/small_file.hpp"
 
 namespace vramtrack::telemetry {
 namespace {
@@ -31,25 +33,15 @@ bool is_same(const std::string& path, const MappedFile& file) {
   return ::stat(path.c_str(), &found) == 0 && found.st_dev == file.device && found.st_ino == file.inode;
 }
 
-/// The next word of `line`, which is taken off it.
-std::string_view word_of(std::string_view& line) {
-  const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
-  const std::size_t end = std::min(line.find(' ', begin), line.size());
-  const std::string_view word = line.substr(begin, end - begin);
-  line.remove_prefix(end);
-  return word;
-}
-
 }  // namespace
 
 std::vector<MappedFile> executable_files(std::string_view maps) {
   std::vector<MappedFile> files;
   while (!maps.empty()) {
-    std::string_view line = maps.substr(0, maps.find('\n'));
-    maps.remove_prefix(std::min(line.size() + 1, maps.size()));
+    std::string_view line = next_line(maps);
     // 7f10a000-7f10b000 r-xp 00001000 fd:01 1234   /usr/lib/libfoo.so
-    const std::string_view range = word_of(line), rights = word_of(line), offset = word_of(line);
-    const std::string_view device = word_of(line), inode = word_of(line);
+    const std::string_view range = take_word(line), rights = take_word(line), offset = take_word(line);
+    const std::string_view device = take_word(line), inode = take_word(line);
     const std::size_t path = line.find('/');
     if (rights.size() < 3 || rights[2] != 'x' || path == std::string_view::npos) continue;
     const std::uint64_t begin = hexadecimal(range),

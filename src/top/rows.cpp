@@ -1,7 +1,6 @@
 #include "top/rows.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -13,6 +12,7 @@
 #include "core/local_time.hpp"
 #include "core/order.hpp"
 #include "core/scale.hpp"
+#include "host/process.hpp"
 #include "report/conclusion_words.hpp"
 #include "report/total.hpp"
 #include "report/words.hpp"
@@ -284,11 +284,8 @@ std::string_view sort_name(Sort sort) {
 }
 
 std::optional<Started> started(const Model& model, const SeriesView& process) {
-  static const auto ticks_per_s = static_cast<double>(std::max(1L, ::sysconf(_SC_CLK_TCK)));
   if (model.boot && process.key.pid_start_ticks != 0)
-    return Started{
-        *model.boot + from_seconds(std::min(static_cast<double>(process.key.pid_start_ticks) / ticks_per_s, 1e9)),
-        false};
+    return Started{*model.boot + from_seconds(std::min(tick_seconds(process.key.pid_start_ticks), 1e9)), false};
   if (process.first) return Started{*process.first, true};
   return std::nullopt;
 }

@@ -28,19 +28,6 @@ std::string excerpt(std::string_view text) {
   return fmt::format("'{}{}'", printable(text.substr(0, kMost)), text.size() > kMost ? "..." : "");
 }
 
-bool is_space(char c) {
-  return c == ' ' || c == '\t' || c == '\r';
-}
-
-std::string_view take_word(std::string_view& rest) {
-  while (!rest.empty() && is_space(rest.front())) rest.remove_prefix(1);
-  std::size_t end = 0;
-  while (end < rest.size() && !is_space(rest[end])) ++end;
-  const std::string_view word = rest.substr(0, end);
-  rest.remove_prefix(end);
-  return word;
-}
-
 std::optional<std::uint64_t> address_of(std::string_view word) {
   return word.starts_with("0x") || word.starts_with("0X") ? parse_number<std::uint64_t>(word.substr(2), 16)
                                                           : parse_number<std::uint64_t>(word);

@@ -1,9 +1,8 @@
 #include "agent/server/own_processes.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <array>
+#include "host/small_file.hpp"
 
 namespace vramtrack::agent {
 namespace {
@@ -20,9 +19,7 @@ bool is_of(const ProcessInfo& process, const std::string& pid_namespace, const N
 }  // namespace
 
 std::string pid_namespace_of(std::uint32_t pid) {
-  std::array<char, 64> name{};
-  const ssize_t got = ::readlink(fmt::format("/proc/{}/ns/pid", pid).c_str(), name.data(), name.size());
-  return got > 0 ? std::string(name.data(), static_cast<std::size_t>(got)) : std::string();
+  return link_target(fmt::format("/proc/{}/ns/pid", pid));
 }
 
 View own_processes(const View& view, const std::string& pid_namespace, const NamespaceOf& namespace_of) {

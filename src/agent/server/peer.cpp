@@ -18,7 +18,9 @@
 #include <sstream>
 
 #include "agent/server/own_processes.hpp"
+#include "core/ascii.hpp"
 #include "core/number_text.hpp"
+#include "host/small_file.hpp"
 
 namespace vramtrack::agent {
 namespace {
@@ -74,21 +76,11 @@ bool is_loopback(const sockaddr_storage& address) {
 std::optional<std::uint32_t> socket_owner(std::string_view table, std::string_view local, std::string_view remote) {
   //   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid ...
   while (!table.empty()) {
-    const std::size_t newline = table.find('\n');
-    std::string_view line = table.substr(0, newline);
-    table.remove_prefix(newline == std::string_view::npos ? table.size() : newline + 1);
+    std::string_view line = next_line(table);
     std::array<std::string_view, 8> fields;
-    std::size_t count = 0;
-    while (count < fields.size()) {
-      const std::size_t begin = line.find_first_not_of(' ');
-      if (begin == std::string_view::npos) break;
-      line.remove_prefix(begin);
-      const std::size_t end = std::min(line.find(' '), line.size());
-      fields[count++] = line.substr(0, end);
-      line.remove_prefix(end);
-    }
+    for (std::string_view& field : fields) field = take_word(line);
     // 01: established. A socket that has been closed shows with uid 0, which is root's: never take that for an answer.
-    if (count < fields.size() || fields[1] != local || fields[2] != remote || fields[3] != "01") continue;
+    if (fields.back().empty() || fields[1] != local || fields[2] != remote || fields[3] != "01") continue;
     return parse_number<std::uint32_t>(fields[7]);
   }
   return std::nullopt;

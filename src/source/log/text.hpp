@@ -19,11 +19,9 @@ namespace vramtrack::logtext {
 
 using vramtrack::is_ascii_letter;
 using vramtrack::is_digit;
+using vramtrack::is_space;
 using vramtrack::lower;
-
-inline bool is_space(char c) {
-  return c == ' ' || c == '\t' || c == '\r';
-}
+using vramtrack::take_word;
 
 inline std::string_view trim(std::string_view text) {
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
@@ -45,16 +43,6 @@ inline std::string_view take_line(std::string_view& rest) {
   rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
   if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
   return line;
-}
-
-/// Takes the next word (separated by spaces or tabs) off `rest`; empty when there is none.
-inline std::string_view take_word(std::string_view& rest) {
-  while (!rest.empty() && is_space(rest.front())) rest.remove_prefix(1);
-  std::size_t n = 0;
-  while (n < rest.size() && !is_space(rest[n])) ++n;
-  const std::string_view word = rest.substr(0, n);
-  rest.remove_prefix(n);
-  return word;
 }
 
 /// The whole of `text` as an unsigned integer.
