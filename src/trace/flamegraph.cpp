@@ -135,20 +135,20 @@ constexpr std::string_view kHead = R"(<!DOCTYPE html>
 <title>{title}</title>
 <style>
 :root{{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--dim:#59636e;--line:#fff;--own:#f2a65a;--library:#f0d38a;--torch:#a9c7ee;--native:#d3d6da;--none:#e6e6e6;--hit:#c2378f;--text:#16181b}}
-@media(prefers-color-scheme:dark){{:root{{--bg:#14171a;--fg:#e8eaed;--dim:#9aa4af;--line:#14171a;--own:#d9883a;--library:#b79a4e;--torch:#5f8cc4;--native:#7a828b;--none:#5b6068;--hit:#ff7ac6;--text:#0d0f11}}}}
+@media(prefers-color-scheme:dark){{:root{{--bg:#14171a;--fg:#e8eaed;--dim:#9aa4af;--line:#14171a;--own:#d9883a;--library:#b79a4e;--torch:#5f8cc4;--native:#808891;--none:#9298a0;--hit:#ff7ac6;--text:#0d0f11}}}}
 body{{margin:16px;background:var(--bg);color:var(--fg);font:14px/1.45 system-ui,sans-serif}}
 h1{{font-size:18px;margin:0}}p{{margin:4px 0 12px;color:var(--dim)}}
 .bar{{display:flex;flex-wrap:wrap;gap:8px 16px;align-items:center;margin-bottom:10px}}
 .bar input,.bar button{{font:inherit;padding:4px 8px;border:1px solid var(--dim);border-radius:4px;background:var(--bg);color:var(--fg)}}
 .key span{{display:inline-block;width:12px;height:12px;border-radius:2px;margin:0 4px 0 10px;vertical-align:-1px}}
-.graph{{position:relative;overflow:hidden}}.f b{{font-weight:600;opacity:.75}}
+.graph{{position:relative;overflow:hidden}}.f b{{font-weight:600;opacity:.85}}
 details{{margin-top:16px;overflow-x:auto}}summary{{cursor:pointer}}table{{border-collapse:collapse;margin-top:8px}}th,td{{padding:2px 12px 2px 0;text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}}th:first-child,td:first-child{{text-align:left;white-space:normal;overflow-wrap:anywhere}}
 .f{{position:absolute;box-sizing:border-box;height:18px;padding:0 4px;overflow:hidden;white-space:nowrap;text-overflow:ellipsis;font:12px/18px ui-monospace,Menlo,Consolas,monospace;color:var(--text);border-right:1px solid var(--line);border-radius:2px;cursor:pointer}}
 .f:focus-visible{{outline:2px solid var(--hit);z-index:1}}
 .own{{background:var(--own)}}.library{{background:var(--library)}}.torch{{background:var(--torch)}}.native{{background:var(--native)}}.none{{background:var(--none)}}
 .hit{{box-shadow:inset 0 0 0 2px var(--hit)}}.above{{opacity:.55}}
 #say{{min-height:1.5em;overflow-wrap:anywhere;color:var(--fg)}}
-</style></head><body>
+</style></head><body><main>
 <h1>{title}</h1><p>{subtitle}</p>
 <div class="bar"><input id="find" type="search" size="24" placeholder="search a file or function" aria-label="search">
 <button id="all" type="button">show all</button>
@@ -158,7 +158,7 @@ details{{margin-top:16px;overflow-x:auto}}summary{{cursor:pointer}}table{{border
 <div class="graph" style="height:{height}px">
 )";
 
-constexpr std::string_view kTail = R"(<script>
+constexpr std::string_view kTail = R"(</main><script>
 "use strict";
 const every=[...document.querySelectorAll(".f")],graphs=[...document.querySelectorAll(".graph")],say=document.getElementById("say");
 const framesOf=graph=>every.filter(f=>f.parentElement===graph);
