@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/printable.hpp"
 #include "core/units.hpp"
 #include "explain/cause.hpp"
 #include "explain/kv_cache.hpp"
@@ -205,7 +206,8 @@ std::string decider_of(const Failure& f) {
 }
 }  // namespace
 
-std::string next_step_of(const Failure& f) {
+namespace {
+std::string step_of(const Failure& f) {
   if (std::string step = kv_cache_step(f); !step.empty()) return step;
   switch (f.cause) {
     case Cause::leak:
@@ -213,7 +215,8 @@ std::string next_step_of(const Failure& f) {
         return fmt::format("find what keeps it: see by {} what grows, step by step", platform_of(f).tool);
       return "find the line that keeps it: vramtrack run -- PROGRAM, or vramtrack snapshot leaks on three snapshots";
     case Cause::fragmentation:
-      if (const Platform& p = platform_of(f); f.wording->program == "PyTorch" && !p.allocator.empty())
+      if (const Platform& p = platform_of(f);
+          f.wording->program == "PyTorch" && !p.allocator.empty() && !f.refused.contains("expandable_segments"))
         return fmt::format("set {}=expandable_segments:True{}, or make the sizes repeat (pad batches and sequences)",
                            p.allocator, p.maker == Maker::nvidia ? " (PYTORCH_CUDA_ALLOC_CONF before 2.9)" : "");
       return "make the sizes repeat (pad batches and sequences), or allocate the large blocks first";
@@ -318,6 +321,17 @@ std::string next_step_of(const Failure& f) {
       break;
   }
   return "record what this would need: see below";
+}
+
+}  // namespace
+
+std::string next_step_of(const Failure& f) {
+  std::string step = step_of(f);
+  const std::string words = lower(step);
+  for (const std::string& option : f.refused)
+    if (words.find(option) != std::string::npos)
+      step += fmt::format("; {} has no effect here, according to the text", printable(option));
+  return step;
 }
 
 std::string missing_evidence_for(const Failure& f) {

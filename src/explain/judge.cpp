@@ -97,6 +97,7 @@ void merge(Failure& failure, const Message& message) {
   if (failure.remarks.settings.empty()) failure.remarks.settings = message.remarks.settings;
   failure.remarks.set_aside = std::max(failure.remarks.set_aside, message.remarks.set_aside);
   if (failure.system == System::any) failure.system = message.system;
+  failure.refused.insert(message.refused.begin(), message.refused.end());
   if (failure.others.empty()) failure.others = message.others;
 }
 
@@ -230,6 +231,7 @@ std::optional<Explanation> explain(std::span<const Message> messages) {
     failure.held = message.held;
     failure.remarks = message.remarks;
     failure.system = message.system;
+    failure.refused = message.refused;
   }
   if (out.failures.empty()) return std::nullopt;
   retried_with_less(out.failures);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,16 +26,17 @@ struct Failure {
   std::vector<OtherProcess> others;
   std::uint64_t used_line = 0;  ///< line of the table that shows use, and the others; 0: in the message itself, or none
   double own_pid = 0;           ///< of the process that failed; 0: not in the text
-  bool may_name_itself = false;  ///< one of the others may be the process that failed
-  std::vector<Holding> largest;  ///< the largest holders, from each table near the message; may be empty
-  std::uint64_t table_line = 0;  ///< the last line of the tables near it; 0: none
-  std::string_view runs_in;      ///< the program whose code caused it; empty: nothing near shows it
-  double batch = 0;              ///< as Message::batch
-  std::string went_on;           ///< as Message::went_on
-  Remarks remarks;               ///< as Message::remarks
-  System system = System::any;   ///< as Message::system
-  std::vector<double> held;      ///< as Message::held
-  bool is_pinned = false;        ///< it happened while host memory was pinned
+  bool may_name_itself = false;   ///< one of the others may be the process that failed
+  std::vector<Holding> largest;   ///< the largest holders, from each table near the message; may be empty
+  std::uint64_t table_line = 0;   ///< the last line of the tables near it; 0: none
+  std::string_view runs_in;       ///< the program whose code caused it; empty: nothing near shows it
+  double batch = 0;               ///< as Message::batch
+  std::string went_on;            ///< as Message::went_on
+  Remarks remarks;                ///< as Message::remarks
+  std::set<std::string> refused;  ///< as Message::refused
+  System system = System::any;    ///< as Message::system
+  std::vector<double> held;       ///< as Message::held
+  bool is_pinned = false;         ///< it happened while host memory was pinned
   Cause cause = Cause::unknown;
   std::string because;
   std::string

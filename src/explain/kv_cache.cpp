@@ -38,6 +38,7 @@ struct Engine {
   }
   /// The smallest share that would suffice; 1 and more: the device is too small.
   [[nodiscard]] std::optional<double> least_share() const {
+    if (weights && total && *total > 0 && *weights >= *total) return *weights / *total;
     const auto more = short_of();
     if (!more || !total || !fraction || *total <= 0) return std::nullopt;
     return std::ceil((*fraction + *more / *total) * 100) / 100;
@@ -81,8 +82,7 @@ Answer kv_cache_verdict(const Failure& f) {
                                                *e.tokens, *e.fit, e.budget_words())};
   }
   if (!is_without_cache(f) || (!e.budget && !e.missing && !e.weights)) return std::nullopt;
-  const auto least = e.least_share();
-  const bool fits_nowhere = (least && *least >= 1) || (e.weights && e.total && *e.weights >= *e.total);
+  const bool fits_nowhere = e.least_share().value_or(0) >= 1;
   std::string because = "nothing is left for the KV cache";
   if (e.missing && *e.missing > 0) because += fmt::format(": {} are missing before it", size_words(*e.missing));
   because += e.budget_words();

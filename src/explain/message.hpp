@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,8 +40,9 @@ struct Message {
   std::string text;             ///< its first line, at most 300 bytes; untrusted: print through core/printable
   std::string before;           ///< the text before it on its line, at most 256 bytes: a logger's words
   Figures figures;
-  std::string went_on;  ///< the line that reports that the program continued; untrusted; empty: none
-  Remarks remarks;      ///< untrusted
+  std::string went_on;            ///< the line that reports that the program continued; untrusted; empty: none
+  Remarks remarks;                ///< untrusted
+  std::set<std::string> refused;  ///< options, in lower case, that the text before it says are ignored; at most 16
   System system = System::any;
   std::vector<double> held;          ///< memory that earlier readings in the text reported as allocated, at most 64
   double batch = 0;                  ///< the last batch size in the text before it; 0: none

@@ -1,6 +1,7 @@
 #include "explain/reader.hpp"
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 
 #include "core/order.hpp"
@@ -48,16 +49,24 @@ struct Compiled {
     for (const std::string_view cue : statement_cues()) anchors.add(cue);
     anchors.add(kHeldCue);
     anchors.add(kBatchCue);
+    for (const std::string_view cue : kRefusalCues) anchors.add(cue);
     anchors.build();
   }
-  /// After the anchors of the wordings come the cues of statements, then that of readings.
+  /// After the anchors of the wordings come the cues of statements, of readings, of batches, and of refused options.
   [[nodiscard]] bool is_wording(const Hit& hit) const { return hit.index < patterns.size(); }
   [[nodiscard]] bool is_held(const Hit& hit) const { return hit.index == patterns.size() + statement_cues().size(); }
   [[nodiscard]] bool is_batch(const Hit& hit) const {
     return hit.index == patterns.size() + statement_cues().size() + 1;
   }
+  [[nodiscard]] bool is_refusal(const Hit& hit) const {
+    return hit.index > patterns.size() + statement_cues().size() + 1;
+  }
   static constexpr std::string_view kHeldCue = "allocated";
   static constexpr std::string_view kBatchCue = "batch";
+  /// What a program says of an option that it does not follow.
+  static constexpr std::array<std::string_view, 8> kRefusalCues = {"not support",  "unsupported",   "ignored",
+                                                                   "ignoring",     "no effect",     "unrecognized",
+                                                                   "unrecognised", "unknown option"};
 };
 
 const Compiled& compiled() {
@@ -174,6 +183,8 @@ void Reader::scan(bool is_end) {
       if (bytes && *bytes >= kMiB) readings_.push_back({hit.end, *bytes, 0});
     } else if (all.is_batch(hit)) {
       if (const auto batch = batch_behind(text_, hit.end)) readings_.push_back({hit.end, 0, *batch});
+    } else if (all.is_refusal(hit)) {
+      add_refused(text_, hit.end);
     }
   }
   for (const Found& found : founds) take(found);
@@ -219,6 +230,16 @@ void Reader::add_statements(const std::vector<Hit>& hits, std::size_t until, std
 bool Reader::is_report() const {
   constexpr std::uint64_t kLeastBytes = 100, kMostBytes = 4096, kLeastLines = 2;
   return read_bytes_ >= kLeastBytes && read_bytes_ < kMostBytes && lines_before_ >= kLeastLines;
+}
+
+void Reader::add_refused(std::string_view text, std::size_t at) {
+  constexpr std::size_t kMostRefused = 16, kLeastBytes = 6;
+  const Range range = line_of(text, at, at);
+  const std::string line = lower(text.substr(range.begin, std::min(range.end - range.begin, kMostTextBytes)));
+  for (const Word& word : words_of(line)) {
+    const bool is_option = word.text.starts_with("--") || word.text.find('_') != std::string_view::npos;
+    if (is_option && word.text.size() >= kLeastBytes && refused_.size() < kMostRefused) refused_.emplace(word.text);
+  }
 }
 
 void Reader::take_held(std::size_t until) {
@@ -309,6 +330,7 @@ void Reader::take(const Found& found) {
     }
     message.held = held_;
   }
+  message.refused = refused_;
   message.system = system_at(found.begin);
   message.line = lines_before_ + 1;
   message.batch = batch_;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,8 @@ class Reader {
   [[nodiscard]] bool is_report() const;
   /// The system that the text names at its beginning or near `begin`: the first one found.
   System system_at(std::size_t begin);
+  /// Adds the options that the line at `at` names, and says are not supported or ignored.
+  void add_refused(std::string_view text, std::size_t at);
   /// Consumes the readings of `readings_` before `until`.
   void take_held(std::size_t until);
 
@@ -61,11 +64,12 @@ class Reader {
   std::vector<Message> messages_;
   std::vector<Message> spoken_;  ///< the first mentions identified only by their sentence (Mention::spoken)
   std::uint64_t read_bytes_ = 0;
-  std::uint64_t erased_ = 0;    ///< bytes dropped before text_
-  std::uint64_t judged_ = 0;    ///< messages examined for being mentions
-  double batch_ = 0;            ///< the last batch size
-  std::vector<Held> readings_;  ///< not yet consumed
-  std::vector<double> held_;    ///< the last ones consumed
+  std::uint64_t erased_ = 0;       ///< bytes dropped before text_
+  std::uint64_t judged_ = 0;       ///< messages examined for being mentions
+  double batch_ = 0;               ///< the last batch size
+  std::vector<Held> readings_;     ///< not yet consumed
+  std::vector<double> held_;       ///< the last ones consumed
+  std::set<std::string> refused_;  ///< as Message::refused, so far
   std::uint64_t dropped_ = 0;
   std::uint64_t quotation_line_ = 0;
 };

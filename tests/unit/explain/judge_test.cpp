@@ -720,6 +720,32 @@ TEST(Story, TheFirstThatTellsItsCauseDecides) {
   EXPECT_EQ(both.failure().line, 202U);
 }
 
+TEST(Advice, DoesNotNameAnOptionThatTheTextSaysIsIgnored) {
+  const std::string fragmented = torch(2, 24, 1.1, 12, 9);
+  EXPECT_NE(explained(fragmented).next_step.find("expandable_segments:True"), std::string::npos);
+  for (const std::string_view line :
+       {"UserWarning: expandable_segments not supported on this platform (Triggered internally)\n",
+        "warning: option expandable_segments is ignored\n",
+        "Unrecognized CachingAllocator option: expandable_segments\n"}) {
+    const auto ignored = explained(std::string(line) + fragmented);
+    EXPECT_EQ(ignored.cause, Cause::fragmentation) << line;
+    EXPECT_EQ(ignored.next_step.find("expandable_segments"), std::string::npos) << line;
+  }
+}
+
+TEST(Advice, NoHigherShareForWeightsThatExceedTheDevice) {
+  const auto of = [](std::string_view weights) {
+    return explained("INFO Model loading took " + std::string(weights) +
+                     " GiB and 12.3 seconds\nValueError: No available memory for the cache blocks. Try increasing "
+                     "`gpu_memory_utilization` when initializing the engine.\nINFO gpu_memory_utilization=0.90, total "
+                     "GPU memory 23.99 GiB\n");
+  };
+  EXPECT_NE(of("20.0").next_step.find("raise --gpu-memory-utilization"), std::string::npos);
+  const auto larger = of("30.0");
+  EXPECT_EQ(larger.cause, Cause::too_big);
+  EXPECT_EQ(larger.next_step.find("raise"), std::string::npos) << larger.next_step;
+}
+
 TEST(Render, TextAndJson) {
   const auto explanation = explained(torch(1.12, 23.99, 0.85, 22.41, 0.21,
                                            " Including non-PyTorch memory, this process has 23.13 GiB memory in use."));
