@@ -1,5 +1,6 @@
 """The documents against the program: the README's commands run; the man page, the completions and the JSON contract
 name all there is, and no more."""
+import contextlib
 import json
 import os
 import pathlib
@@ -176,7 +177,7 @@ class Manual(unittest.TestCase):
 
     NOT_RUN = {
         "sudo vramtrack trace live --pid 4711": "needs root and a program that uses a GPU: tests/telemetry/live.py",
-        "vramtrack control --limit 20GiB": "needs a program under the probe: tests/probe/run.py",
+        "vramtrack control --limit 20GiB": "needs a program under the probe: it is an example, below",
         "vramtrack programs -- python train.py --batch-size 32": "needs finished runs of the command: tests/cli/experience.py",
         "sudo apt-get install -y make": "needs root and a network",
         "make run": "builds the program, then runs 'vramtrack watch --or-simulate'",
@@ -226,14 +227,10 @@ class Manual(unittest.TestCase):
         "policy": ("vramtrack policy check", {0}),
         "fit": ("vramtrack fit config.json --memory 80GiB --train adamw,bf16 --batch 4 --context 4096", {0, 1}),
         "config": ("vramtrack config show", {0}),
+        "control": ("vramtrack control --limit 20GiB", {0}),
+        "attach": ("vramtrack attach 4242 --duration 0 --kept", {0}),
+        "actuate": ("vramtrack actuate --policy fleet.toml", {0}),
     }
-    NO_EXAMPLE = {
-        "actuate": "needs Alertmanager, and Slurm or Kubernetes: tests/slurm/actuate.py, tests/kubernetes",
-        "attach": "needs a program with PyTorch that runs: tests/cli/attach.py",
-        "control": NOT_RUN["vramtrack control --limit 20GiB"],
-    }
-    #: those that ask an agent: one runs beside them
-    ASK_AN_AGENT = ("mark", "silence")
 
     @staticmethod
     def blocks(text):
@@ -287,7 +284,7 @@ class Manual(unittest.TestCase):
             "num_hidden_layers": 32, "num_key_value_heads": 8, "vocab_size": 128256, "max_position_embeddings": 131072, "torch_dtype": "bfloat16"}))
         (tools / "python").symlink_to(sys.executable)
         self.env = self.box.environment({
-            "PATH": f"{tools}:{os.environ['PATH']}", "XDG_RUNTIME_DIR": str(self.box.path), "VRAMTRACK_AGENT_LISTEN": "127.0.0.1:0",
+            "PATH": f"{tools}:{os.environ['PATH']}", "XDG_RUNTIME_DIR": str(self.box.path), "VRAMTRACK_AGENT_LISTEN": "127.0.0.1:0", "VRAMTRACK_ACTUATE_LISTEN": "127.0.0.1:0",
             "VRAMTRACK_SOURCES_NVML_LIBRARY": "no-library", "VRAMTRACK_SOURCES_SYS_ROOT": f"{FIXTURES}/sys",
             "VRAMTRACK_SOURCES_PROC_ROOT": f"{FIXTURES}/proc"})
 
@@ -330,45 +327,69 @@ class Manual(unittest.TestCase):
                 if plain.startswith("vramtrack analyze"):
                     self.assertRegex(text, r"LEAK \(gradual leak\)|LEAKED until memory ran out|leaked_until_memory_ran_out|LEAK, |\"leak\":true")
 
+    @staticmethod
+    def configuration(page):
+        """The first one on it."""
+        return textwrap.dedent(re.search(r"^ {4}\[.*\n(?:^ {4}.*\n|^\n)*", read(page), re.MULTILINE)[0])
+
     def write_policies(self):
-        """The configuration that the page on policies begins with."""
-        block = re.search(r"^ {4}.*\n(?:^ {4}.*\n|^\n)*", read("docs/policies.md"), re.MULTILINE)[0]
         folder = self.box.path / "home" / ".config" / "vramtrack"
         folder.mkdir(parents=True, mode=0o700)
-        (folder / "config.toml").write_text(textwrap.dedent(block))
+        (folder / "config.toml").write_text(self.configuration("docs/policies.md"))
         (folder / "config.toml").chmod(0o600)
 
     def test_each_page_of_a_command_has_an_example_that_runs(self):
         pages = Index.pages()
         own = {command for command, page in pages.items() if f"docs/{page}" in self.PAGES
                and any(re.match(rf"vramtrack {command}\b", line) for line in self.commands([f"docs/{page}"]) if line not in self.NOT_RUN)}
-        self.assertEqual(sorted([*self.EXAMPLES, *self.NO_EXAMPLE, *(own - set(self.EXAMPLES))]), sorted(pages))
+        self.assertEqual(sorted([*self.EXAMPLES, *(own - set(self.EXAMPLES))]), sorted(pages))
         for command, (line, statuses) in self.EXAMPLES.items():
             with self.subTest(line):
                 text = read(f"docs/{pages[command]}")
                 self.assertRegex(text, rf"(?m)(?:^ {{4}}|^|`){re.escape(line)}(?:`| {{2,}}|$)", "it is not on its page")
-                if command == "agent":
-                    status, text = self.run_until(self.UNTIL["vramtrack agent"], line)
-                elif command in self.ASK_AN_AGENT:
-                    status, text = self.run_beside_an_agent(line)
-                else:
-                    if command == "policy":
-                        self.write_policies()
-                    status, text = self.run_to_its_end(line)
+                status, text = self.run_example(command, line)
                 self.assertIn(status, statuses, text)
 
-    def run_beside_an_agent(self, line):
-        with subprocess.Popen([self.box.binary, "agent"], cwd=self.box.work, env=self.env, stderr=subprocess.PIPE) as agent:
-            try:
-                while b"answers on" not in (said := agent.stderr.readline()):
-                    self.assertTrue(said, "the agent has ended")
+    def run_example(self, command, line):
+        """Its status and what it prints, where the files and programs are that its page speaks of."""
+        if command == "agent":
+            return self.run_until(self.UNTIL["vramtrack agent"], line)
+        if command == "actuate":
+            (self.box.work / "fleet.toml").write_text(self.configuration("docs/actuate.md"))
+            return self.run_until(r"receives alerts on http://127\.0\.0\.1:\d+", line)
+        if command in ("mark", "silence"):
+            with self.program("vramtrack", "agent", says="answers on"):
                 end = time.monotonic() + patience(30)
                 while "holds memory of a GPU that the agent watches" in (ended := self.run_to_its_end(line))[1] and time.monotonic() < end:
                     pass  # it has not taken its first sample
                 return ended
+        if command == "control":
+            code = "import ctypes, sys; ctypes.CDLL(None).vramtrack_probe_mark(b'begun'); print('up', flush=True); sys.stdin.read()"
+            with self.program("vramtrack", "run", "--", "python", "-c", code, says="up"):
+                status, text = self.run_to_its_end(line)
+                self.assertIn("limit 20.0 GiB", text)
+                return status, text
+        if command == "attach":
+            with self.program("python", str(TESTS / "cli/attached.py"), str(ROOT / "python/vramtrack"), "door", says="ready") as program:
+                status, text = self.run_to_its_end(line.replace("4242", str(program.pid)))
+                self.assertIn("What keeps tensors:", text)
+                return status, text
+        if command == "policy":
+            self.write_policies()
+        return self.run_to_its_end(line)
+
+    @contextlib.contextmanager
+    def program(self, *words, says):
+        """Runs it until the block ends, which begins when it has printed `says`."""
+        with subprocess.Popen(words, cwd=self.box.work, env=self.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True) as program:
+            try:
+                while says not in (line := program.stdout.readline()):
+                    self.assertTrue(line, f"{words} has ended")
+                yield program
             finally:
-                agent.terminate()
-                agent.stderr.read()
+                program.terminate()
+                program.stdout.read()
 
     def test_what_is_not_run_is_there(self):
         commands = self.commands()
