@@ -76,7 +76,6 @@ class Sites(unittest.TestCase):
             if status != 200:
                 self.assertEqual((status, body["error"]["code"]), (503, "no_report"))
                 self.assertIn("Retry-After", headers)
-            time.sleep(0.5)  # as a client would
         return until(asked, ENOUGH_S, "a report")
 
     def test_the_lines_of_a_run(self):

@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { extname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { startFleet } from "./fleet_machine.mjs";
-import { here, launch, openPage, root, skip, startAgent } from "./machine.mjs";
+import { here, launch, openPage, patience, root, skip, startAgent } from "./machine.mjs";
 import { colourOf, pictureOfScreen } from "./paint.mjs";
 
 const kMostDifferent = 0.002; // of a picture's pixels
@@ -64,15 +64,13 @@ const kFiles = {
   "flamegraph": { command: ["snapshot", "flamegraph", "--output", "flame.html", "leak.pickle"], file: "flame.html", size: kDesktop },
 };
 
-const drawn = (page) => page.evaluate(() => document.fonts.ready).then(() => page.waitForTimeout(400));
-
-/** A picture of the whole page once two in a row are equal: on a busy machine its layout changes for longer. */
+/** A picture of the whole page once its letters are there and two in a row are equal: each takes frames, in which elements follow their new sizes. */
 async function pictureOf(page) {
-  let last = await page.screenshot({ fullPage: true });
+  await page.evaluate(() => document.fonts.ready);
+  let last;
   for (let tries = 0; tries < 20; ++tries) {
-    await page.waitForTimeout(200);
     const now = await page.screenshot({ fullPage: true });
-    if (now.equals(last)) break;
+    if (last?.equals(now)) break;
     last = now;
   }
   return last;
@@ -103,22 +101,36 @@ async function replay(given) {
   return { url: `http://127.0.0.1:${server.address().port}`, stop: () => (server.closeAllConnections(), new Promise((done) => server.close(done))) };
 }
 
+/** Lets the timers of the page run until `shown` is there, all that it has asked for is answered and drawn, and it asks for no more. */
+async function drawnWithAnswers(page, answers, shown) {
+  const end = performance.now() + patience(20_000);
+  for (let known = -1; known < answers.length || (await page.locator(shown).count()) === 0;) {
+    if (performance.now() > end) throw new Error(`${page.url()}: no ${shown}`);
+    known = answers.length;
+    await Promise.all(answers);
+    await page.clock.runFor(250); // it draws five times a second at most
+  }
+}
+
 async function pictureOfPage(browser, { given, at, gpu, size, theme, use }) {
   const agent = await replay(given);
   const context = await browser.newContext({ viewport: size, timezoneId: "UTC", colorScheme: theme, reducedMotion: "reduce" });
   try {
     const page = await context.newPage();
-    let [asked, answered] = [0, 0];
-    const counts = (request) => !request.url().endsWith("/events");
-    page.on("request", (request) => (asked += counts(request)));
-    for (const end of ["requestfinished", "requestfailed"]) page.on(end, (request) => (answered += counts(request)));
-    await page.clock.setFixedTime(new Date(JSON.parse(readFileSync(join(pictures, `${given}.json`), "utf8")).now));
+    const answers = [];
+    page.on("request", (request) => { if (!request.url().endsWith("/events")) answers.push(request.response().then((response) => response?.finished())); });
+    // Its timers run when they are let, and its date stands still.
+    const now = Date.parse(JSON.parse(readFileSync(join(pictures, `${given}.json`), "utf8")).now);
+    await page.clock.install({ time: now - 1000 });
+    await page.clock.pauseAt(now);
+    await page.clock.setFixedTime(now);
     await page.goto(`${agent.url}/${at ?? "#/"}`);
-    if (gpu !== undefined) await page.locator("li.gpu h3 a").nth(gpu).click();
-    // All it asks for is there but the events, which are open for good.
-    for (let quiet = 0; quiet < 5; quiet = asked > answered ? 0 : quiet + 1) await page.waitForTimeout(100);
+    await drawnWithAnswers(page, answers, given === "fleet" ? "tr[data-job]" : "li.gpu, .alert");
+    if (gpu !== undefined) {
+      await page.locator("li.gpu h3 a").nth(gpu).click();
+      await drawnWithAnswers(page, answers, ".chart:not([data-points='0'])");
+    }
     if (use) await use(page);
-    await drawn(page);
     return await pictureOf(page);
   } finally {
     await context.close();
@@ -133,11 +145,7 @@ async function pictureOfFile(browser, folder, { command, file, size, use }) {
   try {
     const page = await context.newPage();
     await page.goto(pathToFileURL(join(folder, file)).href);
-    await drawn(page);
-    if (use) {
-      await use(page);
-      await drawn(page);
-    }
+    if (use) await use(page);
     return await pictureOf(page);
   } finally {
     await context.close();
@@ -165,6 +173,11 @@ function answersTo(page) {
   return answers;
 }
 
+/** Until `answers` has each of these questions, which begin so. */
+async function answered(page, answers, questions) {
+  while (!questions.every((begin) => Object.keys(answers).some((one) => one.startsWith(`/api/v1/${begin}`)))) await page.waitForEvent("requestfinished");
+}
+
 function keep(given, now, answers) {
   writeFileSync(join(pictures, `${given}.json`), `${JSON.stringify({ now: new Date(now).toISOString(), answers })}\n`);
 }
@@ -177,12 +190,14 @@ async function recordMachine(browser) {
     const answers = answersTo(page);
     await page.waitForSelector('h1.headline:has-text("GPU 0 leaks")', { timeout: 240_000 });
     for (const gpu of [1, 0]) {
-      await page.locator("li.gpu h3 a").nth(gpu).click();
-      await drawn(page);
+      const link = page.locator("li.gpu h3 a").nth(gpu);
+      const device = `device=${decodeURIComponent((await link.getAttribute("href")).split("/").pop())}`;
+      await link.click();
+      await answered(page, answers, ["sites", "series", `gauges?${device}`, `history?points=600&series=device_used%2F${device.slice(7)}`]);
       await page.goto(`${agent.url}/#/`);
     }
     await page.reload();
-    await drawn(page);
+    await answered(page, answers, ["acts", "status", "history?points=400"]);
     const view = await page.evaluate(() => fetch("/api/v1/view").then((r) => r.json()));
     answers["/api/v1/view"] = view;
     for (const path of ["/api/v1/status", "/api/v1/alerts"]) answers[path] = await page.evaluate((at) => fetch(at).then((r) => r.json()), path);
@@ -200,7 +215,7 @@ async function recordFleet(browser) {
     const { page, context } = await openPage(browser, fleet.url, { viewport: kDesktop });
     const answers = answersTo(page);
     await page.waitForSelector('h1.headline:has-text("2 GPUs of 12 leak")', { timeout: 60_000 });
-    await drawn(page);
+    await answered(page, answers, ["fleet"]);
     await context.close();
     keep("fleet", Date.now(), answers);
   } finally {

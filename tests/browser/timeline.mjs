@@ -181,17 +181,18 @@ describe("timeline page", () => {
   }));
 
   it("names each epoch above the chart, also where the run failed", () => on("leak", async (page) => {
-    const drawnWords = page.evaluate(() => new Promise((done) => {
-      const words = [];
+    await drawn(page);
+    await page.evaluate(() => {
+      window.words = {};
       const fill = CanvasRenderingContext2D.prototype.fillText;
       CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...more) {
-        words.push([text, y]);
+        window.words[text] = y;
         return fill.call(this, text, x, y, ...more);
       };
       document.querySelector('select[aria-label="stacked by"]').dispatchEvent(new Event("change"));
-      setTimeout(() => done(words), 300);
-    }));
-    const words = Object.fromEntries(await drawnWords);
+    });
+    await page.waitForFunction(() => window.words["1.0 GiB"] && window.words["out of memory: 990.0 MiB requested"]);
+    const words = await page.evaluate(() => window.words);
     const epochs = [0, 1, 2, 3, 4, 5].map((n) => words[`epoch ${n}`]);
     assert.ok(epochs.every((y) => y > 0 && y === epochs[0]), JSON.stringify(words));
     assert.ok(words["out of memory: 990.0 MiB requested"] < epochs[0], JSON.stringify(words));
