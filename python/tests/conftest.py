@@ -2,6 +2,7 @@
 import gc
 import os
 import sys
+import threading
 
 import hypothesis
 import pytest
@@ -31,6 +32,25 @@ def device():
 @pytest.fixture
 def profiler(device):
     return vramtrack.GPUMemoryProfiler(source=device)
+
+
+@pytest.fixture
+def run_at_once():
+    """Runs functions at once, each in a thread. Threads take turns every `switch_s` seconds."""
+
+    def run(functions, switch_s):
+        threads = [threading.Thread(target=function) for function in functions]
+        usual_s = sys.getswitchinterval()
+        sys.setswitchinterval(switch_s)
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        finally:
+            sys.setswitchinterval(usual_s)
+
+    return run
 
 
 class Clock:

@@ -17,15 +17,16 @@ from vramtrack import check_rules, check_scopes
 ROOT = pathlib.Path(os.environ.get("VRAMTRACK_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
 PROGRAMS = ROOT / "tests" / "fixtures" / "check"
 
-TRAINING = """import torch
-def train(model, loader, optimizer):
-    losses = []
-    for x, y in loader:
+STEPS = """    for x, y in loader:
         loss = torch.nn.functional.mse_loss(model(x), y)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        {}
+"""
+TRAINING = f"""import torch
+def train(model, loader, optimizer):
+    losses = []
+{STEPS}        {{}}
 """
 
 
@@ -269,12 +270,7 @@ def named(store, name, module, inputs, output):
 def train(model, loader, optimizer):
     kept, taps = [], Taps()
     {}
-    for x, y in loader:
-        loss = torch.nn.functional.mse_loss(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-"""
+""" + STEPS
 TAP, NAMED = "self.seen.append(output)", "store.append((name, output))"
 
 

@@ -1,6 +1,7 @@
 import subprocess
 import sys
 import threading
+from functools import partial
 
 import pytest
 
@@ -270,7 +271,7 @@ def test_a_simulated_device_runs_out(device):
     device.empty_cache()
 
 
-def test_threads_keep_their_own_results(device):
+def test_threads_keep_their_own_results(device, run_at_once):
     profiler = vramtrack.GPUMemoryProfiler(source=device)
 
     def work(name):
@@ -278,15 +279,6 @@ def test_threads_keep_their_own_results(device):
             with profiler.profile_context(name):
                 pass
 
-    threads = [threading.Thread(target=work, args=(f"thread {n}",)) for n in range(4)]
-    switch = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(switch)
+    run_at_once([partial(work, f"thread {n}") for n in range(4)], switch_s=1e-6)
     names = [result.function_name for result in profiler.results]
     assert [names.count(f"thread {n}") for n in range(4)] == [500] * 4

@@ -388,19 +388,10 @@ def test_locals_that_the_program_asked_for_stay_its_own():
     assert mine["number"] == 7 == number
 
 
-def test_searches_at_once_do_not_find_each_other():
+def test_searches_at_once_do_not_find_each_other(run_at_once):
     losses.extend(Tensor(1) for _ in range(2000))
     found = []
-    threads = [threading.Thread(target=lambda: found.append(paths(kept_by(seconds=20)))) for _ in range(4)]
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-4)
-    try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(interval)
+    run_at_once([lambda: found.append(paths(kept_by(seconds=20)))] * 4, switch_s=1e-4)
     assert found == [["losses (list, 2,000 items) in test_referrers.py module globals"]] * 4
 
 

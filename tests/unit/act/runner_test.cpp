@@ -50,18 +50,6 @@ RunnerOptions options_of(const std::string& toml, const std::string& folder) {
   return options;
 }
 
-/// What the sampler would see of the victim at that time.
-Observation seen_of(const Victim& victim, double time_s) {
-  Observation o = seen(time_s, {victim.subject()});
-  if (victim.state() == '?') {
-    o.subjects.clear();
-    o.processes.front().ended = true;
-    o.devices.front().used_bytes = 1e9;
-    o.devices.front().by_processes_bytes = 0;
-  }
-  return o;
-}
-
 std::vector<std::string> events_of(const std::string& folder) {
   std::vector<std::string> out;
   const auto entries = read_audit(folder + "/store.db.acts.jsonl");
@@ -75,7 +63,7 @@ const char* const kRungs = R"({ do = "checkpoint", signal = "USR1" }, { do = "fr
 
 void climb(Runner& runner, const Victim& victim, int from_s, int to_s) {
   for (int t = from_s; t < to_s; ++t) {
-    runner.see(seen_of(victim, t));
+    runner.see(seen_of(victim, victim.subject(), t));
     ASSERT_TRUE(runner.settle(60));
   }
 }

@@ -18,6 +18,18 @@
 
 namespace vramtrack::act {
 
+/// What the sampler would see of the victim at that time. `subject`: as which it is acted on.
+inline Observation seen_of(const Victim& victim, const Subject& subject, double time_s) {
+  Observation o = seen(time_s, {subject});
+  if (victim.state() == '?') {
+    o.subjects.clear();
+    o.processes.front().ended = true;
+    o.devices.front().used_bytes = 1e9;
+    o.devices.front().by_processes_bytes = 0;
+  }
+  return o;
+}
+
 class Site {
  public:
   /// `steps`: of the only policy, which names the victim's job and container. Files are kept in `in`.
@@ -48,16 +60,7 @@ class Site {
   }
 
   /// What the sampler would see at that time.
-  [[nodiscard]] Observation seen(double time_s) const {
-    Observation o = act::seen(time_s, {subject()});
-    if (victim.state() == '?') {
-      o.subjects.clear();
-      o.processes.front().ended = true;
-      o.devices.front().used_bytes = 1e9;
-      o.devices.front().by_processes_bytes = 0;
-    }
-    return o;
-  }
+  [[nodiscard]] Observation seen(double time_s) const { return seen_of(victim, subject(), time_s); }
 
   [[nodiscard]] RunnerOptions options() const {
     RunnerOptions out;

@@ -11,6 +11,7 @@
 #include "core/units.hpp"
 #include "detect/detector.hpp"
 #include "detect/facts.hpp"
+#include "kinked_growth.hpp"
 
 namespace vramtrack {
 namespace {
@@ -138,17 +139,12 @@ TEST(EarlierLevel, CyclesOfAnyKindStillHoldAgainstTheNext) {
 
 // What ruled a rival out rules it out as long as the growth continues; only windows forget.
 RC_GTEST_PROP(Confidence, FallsByAtMostTwoHundredthsWhileTheSameGrowthGoesOn, ()) {
-  const double flat_s = *rc::gen::inRange(0, 3600);
-  const double life_s = *rc::gen::inRange(1800, 36000);
-  const double period_s = *rc::gen::element(1.0, 5.0, 10.0, 30.0);
-  const double base_gib = *rc::gen::inRange(1, 20);
-  const double limit_gib = base_gib + *rc::gen::inRange(4, 60);
-  const double rate = (limit_gib - base_gib) * kGiB / life_s;
+  const KinkedGrowth growth;
   double highest = 0;
-  feed([&](double t) { return base_gib * kGiB + rate * std::max(0.0, t - flat_s); }, flat_s + life_s, period_s,
-       limit_gib * kGiB,
+  feed([&](double t) { return growth.used_bytes(t); }, growth.flat_s + growth.life_s, growth.period_s,
+       growth.limit_gib * kGiB,
        [&](double t, const Detector& judge) {
-         if (t < flat_s + 300 || std::fmod(t, 120) >= period_s) return;
+         if (t < growth.flat_s + 300 || std::fmod(t, 120) >= growth.period_s) return;
          const Finding f = judge.finding();
          if (f.state != State::growing && !f.leak) return;
          RC_LOG() << fmt::format("{} s: {} after {}, {}\n", t, f.confidence, highest, f.because);

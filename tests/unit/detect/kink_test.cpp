@@ -9,6 +9,7 @@
 
 #include "core/units.hpp"
 #include "detect/detector.hpp"
+#include "kinked_growth.hpp"
 
 namespace vramtrack {
 namespace {
@@ -95,18 +96,13 @@ TEST(BrokenLine, MoreParametersMustEarnTheirPlace) {
 /// A series that holds `base`, then rises at a constant rate to the limit: the end is headroom / rate at every look,
 /// though the windows of coarser scales reach back over the moment at which the growth began.
 RC_GTEST_PROP(KinkedLines, AreForetoldByTheirLaterRate, ()) {
-  const double flat_s = *rc::gen::inRange(0, 3600);
-  const double life_s = *rc::gen::inRange(1800, 36000);
-  const double period_s = *rc::gen::element(1.0, 5.0, 10.0, 30.0);
-  const double base_gib = *rc::gen::inRange(1, 20);
-  const double limit_gib = base_gib + *rc::gen::inRange(4, 60);
-  const double rate = (limit_gib - base_gib) * kGiB / life_s;
+  const KinkedGrowth growth;
+  const auto& [flat_s, life_s, period_s, base_gib, limit_gib] = growth;
   const auto judge = find_detector("judge")->make(DetectionConfig{});
   judge->set_limit(limit_gib * kGiB);
   int looks = 0;
   for (double s = 0; s < flat_s + life_s; s += period_s) {
-    const double used = base_gib * kGiB + rate * std::max(0.0, s - flat_s);
-    judge->observe(Timestamp(from_seconds(1.7e9 + s)), used);
+    judge->observe(Timestamp(from_seconds(1.7e9 + s)), growth.used_bytes(s));
     // Before that, samples are so few that it matters where in its bucket each one lies.
     if (!judge->alerting() || std::fmod(s, 120) >= period_s || s - flat_s < 20 * period_s) continue;
     const auto foretold = judge->finding().oom_in_s;

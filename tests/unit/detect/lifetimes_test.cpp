@@ -6,6 +6,8 @@
 #include <cmath>
 #include <functional>
 
+#include "line_lifetimes.hpp"
+
 namespace vramtrack {
 namespace {
 
@@ -21,17 +23,7 @@ struct Line {
   std::function<double(double t)> rate;
   std::function<double(double age)> left;
 
-  [[nodiscard]] SiteLifetimes told(double now) const {
-    SiteLifetimes out{site, 0, 0, 0, now, {}};
-    for (double t = 0; t < now; t += 30) {
-      const double allocated = 30 * rate(t), age = now - t - 15;
-      if (allocated <= 0) continue;
-      out.ages.push_back({std::max(0.0, age - 15), age + 15, allocated, allocated * left(std::max(0.0, age))});
-      out.live_bytes += out.ages.back().live_bytes;
-      out.idle_s = out.ages.back().youngest_s;
-    }
-    return out;
-  }
+  [[nodiscard]] SiteLifetimes at(double now) const { return line_lifetimes(site, now, rate, left); }
 };
 
 double all(double) {
@@ -45,7 +37,7 @@ LifetimesWord word(const std::vector<Line>& lines, double start, double end, dou
   for (double t = 30; t <= end; t += 30) {
     std::vector<SiteLifetimes> sites;
     double live = 0;
-    for (const Line& line : lines) live += (sites.push_back(line.told(t)), sites.back().live_bytes);
+    for (const Line& line : lines) live += (sites.push_back(line.at(t)), sites.back().live_bytes);
     lifetimes.take(at(t), sites);
     if (t <= start) then = live;
     now = live;
@@ -116,7 +108,7 @@ TEST(Lifetimes, ALineWithoutAgesExplainsNothing) {
   double then = 0, now = 0;
   for (double t = 30; t <= 4560; t += 30) {
     SiteLifetimes below{"below the libraries (by i915)", 2e6 * t, 0, 0, 0, {}};
-    const SiteLifetimes told = load.told(t);
+    const SiteLifetimes told = load.at(t);
     if (t <= 3600) then = told.live_bytes + below.live_bytes;
     now = told.live_bytes + below.live_bytes;
     lifetimes.take(at(t), {told, below});
@@ -128,7 +120,7 @@ TEST(Lifetimes, ALineWithoutAgesExplainsNothing) {
 TEST(Lifetimes, WhatWasToldLongAgoSaysNothing) {
   const Line leak{"train.py:57 step", [](double t) { return t >= 600 ? 4e6 : 0; }, all};
   Lifetimes lifetimes;
-  for (double t = 30; t <= 1200; t += 30) lifetimes.take(at(t), {leak.told(t)});
+  for (double t = 30; t <= 1200; t += 30) lifetimes.take(at(t), {leak.at(t)});
   EXPECT_EQ(lifetimes.word(at(600), at(1300), 2e9, 30).kind, Kind::stays);
   EXPECT_EQ(lifetimes.word(at(600), at(1500), 2e9, 30).kind, Kind::none);
   EXPECT_EQ(Lifetimes().word(at(0), at(1000), 1e9, 30).kind, Kind::none);

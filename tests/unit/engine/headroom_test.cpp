@@ -3,8 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include <map>
-
 #include "one_gpu.hpp"
 
 namespace vramtrack {
@@ -19,14 +17,7 @@ class HeadroomTest : public OneGpu {
     Config config;
     config.alert.headroom = alerts;
     start(config);
-    if (!remembers) return;
-    ProgramMemory memory;
-    memory.find = [this](const ProgramIdentity& identity) -> std::optional<Program> {
-      const auto it = known.find(identity.text);
-      return it == known.end() ? std::nullopt : std::optional(it->second);
-    };
-    memory.put = [this](const ProgramIdentity& identity, const Program& program) { known[identity.text] = program; };
-    engine->remember(memory);
+    if (remembers) engine->remember(memory_of_programs());
   }
   /// Three runs that peak at 9, 11 and 10 GiB.
   double earlier_runs() {
@@ -45,8 +36,6 @@ class HeadroomTest : public OneGpu {
     return t;
   }
   [[nodiscard]] Headroom of(SeriesId id) { return seen(id).headroom.value(); }
-
-  std::map<std::string, Program> known;
 };
 
 TEST_F(HeadroomTest, WhatEarlierRunsNeededDoesNotFitBesideAnother) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "../detect/line_lifetimes.hpp"
 #include "one_gpu.hpp"
 
 namespace vramtrack {
@@ -21,15 +22,7 @@ class LifetimesOfAProcess : public OneGpu {
   /// What train.py:57 allocates: as much as `bytes` rises by, of which share left(age) is live.
   static SiteLifetimes line(double now, const std::function<double(double)>& rate,
                             const std::function<double(double)>& left) {
-    SiteLifetimes out{"train.py:57 step", 0, 0, 0, now, {}};
-    for (double t = 0; t < now; t += 30) {
-      const double allocated = 30 * rate(t), age = now - t - 15;
-      if (allocated <= 0) continue;
-      out.ages.push_back({std::max(0.0, age - 15), age + 15, allocated, allocated * left(std::max(0.0, age))});
-      out.live_bytes += out.ages.back().live_bytes;
-      out.idle_s = out.ages.back().youngest_s;
-    }
-    return out;
+    return line_lifetimes("train.py:57 step", now, rate, left);
   }
 
   void tell(double t, SiteLifetimes site) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -94,6 +95,18 @@ class OneGpu : public testing::Test {
     return 4 * kGiB + (t > 900 ? static_cast<std::uint64_t>(t - 900) * 4 * kMiB : 0);
   }
 
+  /// Remembers the runs of programs in `known`, in place of a store.
+  ProgramMemory memory_of_programs() {
+    ProgramMemory memory;
+    memory.find = [this](const ProgramIdentity& identity) -> std::optional<Program> {
+      const auto it = known.find(identity.text);
+      return it == known.end() ? std::nullopt : std::optional(it->second);
+    };
+    memory.put = [this](const ProgramIdentity& identity, const Program& program) { known[identity.text] = program; };
+    return memory;
+  }
+
+  std::map<std::string, Program> known;
   Catalog catalog;
   SeriesId device_series{};
   std::unique_ptr<Engine> engine;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 #include "core/units.hpp"
 #include "report/conclusion.hpp"
@@ -18,22 +19,14 @@ struct Cut {
   bool leaked = false;
 };
 
-/// The demo, looked at each minute and after its last sample; `processes`: with the list of processes.
-std::vector<Cut> cuts_of_demo(bool processes) {
+/// Calls `look` with the view of the demo at each minute, and after its last sample. `processes`: with the list of
+/// processes.
+void watch_demo(bool processes, const std::function<void(const View& view, double at_s)>& look) {
   auto scenario = sim::parse_scenario(sim::builtin_scenarios().front().toml, "demo");
   scenario->start.reset();
   Catalog catalog;
   Engine engine(Config{}, catalog);
   const auto source = sim::make_simulation(*scenario, catalog);
-  std::vector<Cut> cuts;
-  const auto cut = [&](double at_s) {
-    const auto view = engine.view();
-    for (const SeriesView& s : view->series)
-      if (s.key.metric == Metric::device_used) {
-        const Conclusion conclusion(*view, s);
-        cuts.push_back({at_s, conclusion.verdict(), conclusion.is_of_ended_run(), has_leaked(s)});
-      }
-  };
   double next_s = 60;
   for (bool more = true; more;) {
     Batch batch;
@@ -50,10 +43,21 @@ std::vector<Cut> cuts_of_demo(bool processes) {
     const double now_s = seconds_between(Timestamp{}, batch.samples.back().time);
     if (now_s < next_s) continue;
     next_s += 60;
-    cut(now_s);
+    look(*engine.view(), now_s);
   }
   engine.end_of_recording();
-  cut(next_s);
+  look(*engine.view(), next_s);
+}
+
+std::vector<Cut> cuts_of_demo(bool processes) {
+  std::vector<Cut> cuts;
+  watch_demo(processes, [&](const View& view, double at_s) {
+    for (const SeriesView& s : view.series)
+      if (s.key.metric == Metric::device_used) {
+        const Conclusion conclusion(view, s);
+        cuts.push_back({at_s, conclusion.verdict(), conclusion.is_of_ended_run(), has_leaked(s)});
+      }
+  });
   return cuts;
 }
 
@@ -103,32 +107,18 @@ TEST(OneStory, TheListOfProcessesMakesNoAnswerWorse) {
 }
 
 TEST(OneStory, ADeviceAndItsSuspectHaveOneBeginning) {
-  auto scenario = sim::parse_scenario(sim::builtin_scenarios().front().toml, "demo");
-  scenario->start.reset();
-  Catalog catalog;
-  Engine engine(Config{}, catalog);
-  const auto source = sim::make_simulation(*scenario, catalog);
   int told = 0;
-  double next_s = 60;
-  for (bool more = true; more;) {
-    Batch batch;
-    const auto progress = source->poll({}, batch);
-    more = progress && *progress != Progress::end;
-    for (const Event& e : batch.events) more = more && !e.ran_out_of_memory;
-    engine.ingest(batch);
-    if (batch.samples.empty() || seconds_between(Timestamp{}, batch.samples.back().time) < next_s) continue;
-    next_s += 60;
-    const auto view = engine.view();
+  watch_demo(true, [&](const View& view, double at_s) {
     const SeriesView* device = nullptr;
-    for (const SeriesView& s : view->series)
+    for (const SeriesView& s : view.series)
       if (s.key.metric == Metric::device_used && s.verdict.finding.leak && s.verdict.suspect) device = &s;
-    if (device == nullptr) continue;
-    for (const SeriesView& s : view->series) {
+    if (device == nullptr) return;
+    for (const SeriesView& s : view.series) {
       if (s.key.metric != Metric::process_used || s.key.pid != device->verdict.suspect->pid) continue;
       ++told;
-      EXPECT_EQ(s.verdict.finding.onset, device->verdict.finding.onset) << next_s;
+      EXPECT_EQ(s.verdict.finding.onset, device->verdict.finding.onset) << at_s;
     }
-  }
+  });
   EXPECT_GE(told, 20);
 }
 

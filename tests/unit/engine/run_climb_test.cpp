@@ -1,8 +1,6 @@
 // What the runs of a program show one after the other, and no run by itself.
 #include <gmock/gmock.h>
 
-#include <map>
-
 #include "one_gpu.hpp"
 
 namespace vramtrack {
@@ -16,14 +14,7 @@ class RunsClimb : public OneGpu {
   void begin(bool remembers) {
     known.clear();
     start();
-    if (!remembers) return;
-    ProgramMemory memory;
-    memory.find = [this](const ProgramIdentity& identity) -> std::optional<Program> {
-      const auto it = known.find(identity.text);
-      return it == known.end() ? std::nullopt : std::optional(it->second);
-    };
-    memory.put = [this](const ProgramIdentity& identity, const Program& program) { known[identity.text] = program; };
-    engine->remember(memory);
+    if (remembers) engine->remember(memory_of_programs());
   }
   void runs(const std::vector<double>& peaks_gib) {
     for (const double peak : peaks_gib) {
@@ -40,7 +31,6 @@ class RunsClimb : public OneGpu {
       t += 60;
     }
   }
-  std::map<std::string, Program> known;
   double t = 0;
   std::uint32_t pid_ = 100;
   SeriesId last{};

@@ -1,6 +1,5 @@
 // Runs of programs as the engine follows them: asked for at the first sample, told at the last.
 #include <cmath>
-#include <map>
 
 #include "one_gpu.hpp"
 
@@ -11,12 +10,7 @@ class RunMemoryTest : public OneGpu {
  protected:
   void begin() {
     start();
-    ProgramMemory memory;
-    memory.find = [this](const ProgramIdentity& identity) -> std::optional<Program> {
-      const auto it = known.find(identity.text);
-      return it == known.end() ? std::nullopt : std::optional(it->second);
-    };
-    memory.put = [this](const ProgramIdentity& identity, const Program& program) { known[identity.text] = program; };
+    ProgramMemory memory = memory_of_programs();
     if (!on_device.empty()) memory.program_on = [this](const SeriesKey&, Timestamp) { return on_device.back(); };
     engine->remember(memory);
   }
@@ -40,7 +34,6 @@ class RunMemoryTest : public OneGpu {
     engine->ingest(batch);
   }
 
-  std::map<std::string, Program> known;
   std::vector<std::string> on_device;  ///< what runs on the device now is the last one; empty: nobody asks
 };
 

@@ -7,14 +7,6 @@
 #include <cstddef>
 #include <filesystem>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define VRAMTRACK_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define VRAMTRACK_SANITIZED 1
-#endif
-#endif
-
 namespace vramtrack::testing {
 namespace {
 

@@ -24,14 +24,6 @@ std::int64_t live_blocks() {
   return g_live;
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define VRAMTRACK_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define VRAMTRACK_SANITIZED 1
-#endif
-#endif
-
 #ifdef VRAMTRACK_SANITIZED
 
 bool memory_can_fail() {

@@ -205,79 +205,72 @@ Silence silence_of_gpu(const std::string& gpu, double seconds) {
   return silence;
 }
 
-TEST(Notifying, ASilencedAlertIsToldWhenItStandsAtTheEndOfTheSilence) {
-  Watch watch;
-  watch.to_a_file();
-  const auto notifier = watch.open("");
-  ASSERT_NE(notifier, nullptr);
-  Silences silences("");
+/// A watch that notifies a program of one alert, which may be silenced.
+class Notifying : public testing::Test, protected Watch {
+ protected:
+  void tell(AlertNews news) { listener.alert(sample.told(news)); }
+  void deliver() { notifier->settle(kPatience_s); }
+  void tick() {
+    listener.tick({});
+    deliver();
+  }
+  void begin_silence() {
+    const auto made = silences.add(silence_of_gpu(sample.series.key.device_id, 3600), kNow);
+    ASSERT_TRUE(made) << made.error().message;
+    silence = made->id;
+  }
+  void end_silence() {
+    ASSERT_TRUE(silences.end(silence, kNow).value());
+    tick();
+  }
+
+  std::unique_ptr<act::Notifier> notifier = (to_a_file(), open(""));
+  Silences silences{""};
   const Raised sample;
-  const auto made = silences.add(silence_of_gpu(sample.series.key.device_id, 3600), kNow);
-  ASSERT_TRUE(made) << made.error().message;
-  const Listener listener = notifying(*notifier, silences, watch.warn);
-  listener.alert(sample.told(AlertNews::raised));
-  listener.tick({});
-  notifier->settle(kPatience_s);
-  EXPECT_THAT(watch.messages(), IsEmpty());
-  ASSERT_TRUE(silences.end(made->id, kNow).value());
-  listener.tick({});
-  notifier->settle(kPatience_s);
-  EXPECT_THAT(watch.messages(), ElementsAre(HasSubstr(R"("event":"raised")")));
-  listener.tick({});
-  notifier->settle(kPatience_s);
-  EXPECT_EQ(watch.messages().size(), 1U) << "once";
+  Listener listener = notifying(*notifier, silences, warn);
+  std::string silence;
+};
+
+TEST_F(Notifying, ASilencedAlertIsToldWhenItStandsAtTheEndOfTheSilence) {
+  begin_silence();
+  tell(AlertNews::raised);
+  tick();
+  EXPECT_THAT(messages(), IsEmpty());
+  end_silence();
+  EXPECT_THAT(messages(), ElementsAre(HasSubstr(R"("event":"raised")")));
+  tick();
+  EXPECT_EQ(messages().size(), 1U) << "once";
 }
 
-TEST(Notifying, WhatEndsInSilenceIsToldAfterItOnlyWhereItsBeginningWas) {
-  Watch watch;
-  watch.to_a_file();
-  const auto notifier = watch.open("");
-  ASSERT_NE(notifier, nullptr);
-  Silences silences("");
-  const Raised sample;
-  const Listener listener = notifying(*notifier, silences, watch.warn);
-  listener.alert(sample.told(AlertNews::raised));
-  notifier->settle(kPatience_s);
-  const auto made = silences.add(silence_of_gpu(sample.series.key.device_id, 3600), kNow);
-  ASSERT_TRUE(made);
-  listener.alert(sample.told(AlertNews::cleared));
-  listener.tick({});
-  notifier->settle(kPatience_s);
-  EXPECT_THAT(watch.messages(), ElementsAre(HasSubstr(R"("event":"raised")")));
-  listener.alert(sample.told(AlertNews::raised));
-  listener.alert(sample.told(AlertNews::cleared));
-  ASSERT_TRUE(silences.end(made->id, kNow).value());
-  listener.tick({});
-  notifier->settle(kPatience_s);
+TEST_F(Notifying, WhatEndsInSilenceIsToldAfterItOnlyWhereItsBeginningWas) {
+  tell(AlertNews::raised);
+  deliver();
+  begin_silence();
+  tell(AlertNews::cleared);
+  tick();
+  EXPECT_THAT(messages(), ElementsAre(HasSubstr(R"("event":"raised")")));
+  tell(AlertNews::raised);
+  tell(AlertNews::cleared);
+  end_silence();
   EXPECT_EQ(notifier->counts().incidents, 0U);
 }
 
 /// Whatever happens to it in the silence: who was told that it began is told that it is over.
-TEST(Notifying, WhatWasToldBeforeTheSilenceIsResolvedAfterIt) {
-  for (const bool again : {false, true}) {
-    Watch watch;
-    watch.to_a_file();
-    const auto notifier = watch.open("");
-    ASSERT_NE(notifier, nullptr);
-    Silences silences("");
-    const Raised sample;
-    const Listener listener = notifying(*notifier, silences, watch.warn);
-    const auto tell = [&](AlertNews news) { listener.alert(sample.told(news)); };
+class ToldBeforeTheSilence : public Notifying, public testing::WithParamInterface<bool> {};
+INSTANTIATE_TEST_SUITE_P(AndAgainInIt, ToldBeforeTheSilence, testing::Bool());
+
+TEST_P(ToldBeforeTheSilence, IsResolvedAfterIt) {
+  tell(AlertNews::raised);
+  deliver();
+  begin_silence();
+  tell(AlertNews::escalated);
+  tell(AlertNews::cleared);
+  if (GetParam()) {
     tell(AlertNews::raised);
-    notifier->settle(kPatience_s);
-    const auto made = silences.add(silence_of_gpu(sample.series.key.device_id, 3600), kNow);
-    ASSERT_TRUE(made);
-    tell(AlertNews::escalated);
     tell(AlertNews::cleared);
-    if (again) {
-      tell(AlertNews::raised);
-      tell(AlertNews::cleared);
-    }
-    ASSERT_TRUE(silences.end(made->id, kNow).value());
-    listener.tick({});
-    notifier->settle(kPatience_s);
-    EXPECT_THAT(watch.messages(), ElementsAre(HasSubstr(R"("event":"raised")"), HasSubstr(R"("event":"resolved")")));
   }
+  end_silence();
+  EXPECT_THAT(messages(), ElementsAre(HasSubstr(R"("event":"raised")"), HasSubstr(R"("event":"resolved")")));
 }
 
 /// Plays a leak of two hours through a pipeline that this notifier listens to, and `told` after it.
@@ -307,7 +300,7 @@ std::string time_of(const act::Note& note) {
   return "\"time\":\"" + iso8601(note.time) + '"';
 }
 
-TEST(Notifying, AProgramGetsTheAlertOfASimulatedLeak) {
+TEST(NotifyingWatch, AProgramGetsTheAlertOfASimulatedLeak) {
   Watch watch;
   watch.to_a_file();
   const auto notifier = watch.open(watch.store(), "leaking_training");
@@ -329,7 +322,7 @@ TEST(Notifying, AProgramGetsTheAlertOfASimulatedLeak) {
   EXPECT_EQ(notifier->counts().delivered, messages.size());
 }
 
-TEST(Notifying, ALeakWithoutDatesIsToldWithTheTimeOfDay) {
+TEST(NotifyingWatch, ALeakWithoutDatesIsToldWithTheTimeOfDay) {
   Watch watch;
   watch.to_a_file();
   const auto notifier = watch.open("");
@@ -344,7 +337,7 @@ TEST(Notifying, ALeakWithoutDatesIsToldWithTheTimeOfDay) {
   EXPECT_THAT(messages, testing::Each(HasSubstr("\"time\":\"" + iso8601(kNow) + '"')));
 }
 
-TEST(Notifying, AProgramThatFailsIsAWarningAtTheNextTick) {
+TEST(NotifyingWatch, AProgramThatFailsIsAWarningAtTheNextTick) {
   Watch watch;
   watch.to_one_that_fails();
   const auto notifier = watch.open("");

@@ -21,6 +21,17 @@ const ProcessTrace& only(const ProbeTrace& trace) {
   return *trace.processes().front();
 }
 
+/// The trace of a script, read to its end, with its names.
+struct Replayed {
+  ProbeTrace trace;
+  Symbols symbols;
+  ProbeNames names;
+  explicit Replayed(const ProbeScript& script, NativeNames* native = nullptr) : names(trace, symbols, native, {}) {
+    replay(trace, script.slots);
+  }
+  TraceReport report() { return report_of(trace, names); }
+};
+
 TEST(ProbeTrace, BlocksTakeTheBytesOfWhatTheyLieIn) {
   ProbeScript script;
   const std::uint32_t model = script.line("/home/me/model.py", 3), raw = script.line("/home/me/raw.py", 9);
@@ -73,32 +84,27 @@ TEST(ProbeTrace, ABlockOverSeveralPiecesBacksThemAll) {
   EXPECT_EQ(only(again).backing_bytes(), 3 * static_cast<std::int64_t>(kSegment));
 }
 
-TEST(ProbeTrace, AThreadWithoutOwnCodeIsNamed) {
+/// A thread of autograd allocates a block, without a line of the program.
+ProbeScript autograd_script() {
   ProbeScript script;
   script.module("/usr/lib/libtorch_cpu.so", 0x7000, 0x1000);
   const std::uint32_t engine = script.stack({0x7010, 0x7020}, {});
   script.put(Record::thread, Call::none, 0, 0, script.text("pt_autograd_0"), 3, 0, 0);
   script.put(Record::alloc, Call::torch_block, 0, 0, engine, probe::when(1, 3), 0x1000, 10);
-  ProbeTrace trace;
-  replay(trace, script.slots);
-  EXPECT_EQ(only(trace).names().thread_name(3), "pt_autograd_0");
-  Symbols symbols;
-  ProbeNames names(trace, symbols, nullptr, OwnCode());
-  const TraceReport report = report_of(trace, names);
+  return script;
+}
+
+TEST(ProbeTrace, AThreadWithoutOwnCodeIsNamed) {
+  Replayed replayed(autograd_script());
+  EXPECT_EQ(only(replayed.trace).names().thread_name(3), "pt_autograd_0");
+  const TraceReport report = replayed.report();
   ASSERT_EQ(report.sites.size(), 1U);
   EXPECT_EQ(report.sites[0].thread, "pt_autograd_0");
-  EXPECT_EQ(symbols.name(report.sites[0].line.frame), "backward()");
-  EXPECT_NE(trace_report_text(report, names, 5).find("on thread pt_autograd_0"), std::string::npos);
+  EXPECT_EQ(replayed.symbols.name(report.sites[0].line.frame), "backward()");
+  EXPECT_NE(trace_report_text(report, replayed.names, 5).find("on thread pt_autograd_0"), std::string::npos);
 }
 
 TEST(ProbeTrace, BackwardIsThatOfTheNodeOfTheGraph) {
-  ProbeScript script;
-  script.module("/usr/lib/libtorch_cpu.so", 0x7000, 0x1000);
-  const std::uint32_t engine = script.stack({0x7010, 0x7020}, {});
-  script.put(Record::thread, Call::none, 0, 0, script.text("pt_autograd_0"), 3, 0, 0);
-  script.put(Record::alloc, Call::torch_block, 0, 0, engine, probe::when(1, 3), 0x1000, 10);
-  ProbeTrace trace;
-  replay(trace, script.slots);
   struct : NativeNames {
     std::vector<NativeName> look_up(const std::string& /*module*/, std::string_view /*id*/,
                                     std::uint64_t offset) override {
@@ -107,10 +113,9 @@ TEST(ProbeTrace, BackwardIsThatOfTheNodeOfTheGraph) {
            "", 0}};
     }
   } native;
-  Symbols symbols;
-  ProbeNames names(trace, symbols, &native, OwnCode());
-  const TraceReport report = report_of(trace, names);
-  EXPECT_EQ(symbols.name(report.sites.at(0).line.frame), "backward() of AddmmBackward0");
+  Replayed replayed(autograd_script(), &native);
+  const TraceReport report = replayed.report();
+  EXPECT_EQ(replayed.symbols.name(report.sites.at(0).line.frame), "backward() of AddmmBackward0");
 }
 
 TEST(ProbeTrace, APoolThatHidesItsTensorsIsNamedUnlessSomethingLeaks) {
@@ -120,11 +125,8 @@ TEST(ProbeTrace, APoolThatHidesItsTensorsIsNamedUnlessSomethingLeaks) {
     const std::uint32_t pool =
         script.stack({}, {{"/usr/lib/python3/dist-packages/jax/a.py", allocator, 1}, {"/home/me/a.py", "step", 3}});
     for (std::uint64_t i = 0; i < 5; ++i) script.alloc(0x100000000 * (i + 1), kSegment << i, pool);
-    ProbeTrace trace;
-    replay(trace, script.slots);
-    Symbols symbols;
-    ProbeNames names(trace, symbols, nullptr, OwnCode());
-    const TraceReport report = report_of(trace, names);
+    Replayed replayed(script);
+    const TraceReport report = replayed.report();
     EXPECT_FALSE(report.leak);
     EXPECT_EQ(report.because.find("the pool of JAX or TensorFlow is not seen") != std::string::npos, has_pool)
         << report.because;
@@ -162,11 +164,8 @@ TEST(ProbeTrace, WhatTheProgramToldOfABlockIsItsCategory) {
   script.alloc(0x10002000, 4096, line, Call::torch_block);  // another block: nothing was told of it
   script.free(0x10000000, Call::torch_block);               // the exit begins
   for (std::uint64_t i = 1; i < 4; ++i) script.free(0x10000000 + i * 4096, Call::torch_block);
-  ProbeTrace trace;
-  replay(trace, script.slots);
-  Symbols symbols;
-  ProbeNames names(trace, symbols, nullptr, OwnCode());
-  const CategoryTotals totals = report_of(trace, names).categories;
+  Replayed replayed(script);
+  const CategoryTotals totals = replayed.report().categories;
   EXPECT_EQ(totals[Category::weights].bytes, 4096);
   EXPECT_EQ(totals[Category::gradients].bytes, 4096);
   EXPECT_EQ(totals[Category::unknown].bytes, 2 * 4096);
@@ -197,14 +196,11 @@ TEST(ProbeTrace, ALeakIsNamedHoweverManyStepsAreMarked) {
       script.free(1);
       script.mark("step");
     }
-    ProbeTrace trace;
-    replay(trace, script.slots);
-    Symbols symbols;
-    ProbeNames names(trace, symbols, nullptr, OwnCode());
-    const TraceReport report = report_of(trace, names);
+    Replayed replayed(script);
+    const TraceReport report = replayed.report();
     EXPECT_TRUE(report.leak) << steps;
     ASSERT_FALSE(report.sites.empty());
-    EXPECT_EQ(symbols.frame(report.sites[0].line.frame).line, 7U) << steps;
+    EXPECT_EQ(replayed.symbols.frame(report.sites[0].line.frame).line, 7U) << steps;
   }
 }
 
@@ -218,11 +214,8 @@ TEST(ProbeTrace, AWarmUpIsNoLeakHoweverManyStepsAreMarked) {
       script.free(1);
       script.mark("step");
     }
-    ProbeTrace trace;
-    replay(trace, script.slots);
-    Symbols symbols;
-    ProbeNames names(trace, symbols, nullptr, OwnCode());
-    EXPECT_FALSE(report_of(trace, names).leak) << steps;
+    Replayed replayed(script);
+    EXPECT_FALSE(replayed.report().leak) << steps;
   }
 }
 
@@ -233,11 +226,8 @@ TEST(ProbeTrace, ACacheThatWasFilledLongBeforeTheEndIsNoLeak) {
     for (std::uint64_t i = 1; i <= 64; ++i) script.alloc(i << 20U, 1000, cache);
     if (is_quiet) script.now_us += 1000;  // it works on, and allocates nothing
     for (std::uint64_t i = 1; i <= 64; ++i) script.free(i << 20U);
-    ProbeTrace trace;
-    replay(trace, script.slots);
-    Symbols symbols;
-    ProbeNames names(trace, symbols, nullptr, OwnCode());
-    EXPECT_EQ(report_of(trace, names).leak, !is_quiet);
+    Replayed replayed(script);
+    EXPECT_EQ(replayed.report().leak, !is_quiet);
   }
 }
 
@@ -246,13 +236,10 @@ TEST(ProbeTrace, AfterLossesNothingIsCalledALeak) {
   const std::uint32_t line = script.line("/home/me/a.py", 1);
   for (std::uint64_t i = 1; i <= 200; ++i) script.alloc(i << 20U, 1000, line);
   script.put(Record::lost, Call::none, 0, 0, 0, 20, 0, 0);
-  ProbeTrace trace;
-  replay(trace, script.slots);
-  Symbols symbols;
-  ProbeNames names(trace, symbols, nullptr, OwnCode());
-  const TraceReport report = report_of(trace, names);
+  Replayed replayed(script);
+  const TraceReport report = replayed.report();
   EXPECT_FALSE(report.leak);
-  EXPECT_NE(trace_report_text(report, names, 5).find("too high or too low"), std::string::npos);
+  EXPECT_NE(trace_report_text(report, replayed.names, 5).find("too high or too low"), std::string::npos);
 }
 
 TEST(ProbeTrace, WhatIsFreedOfBeforeIsToldWithItsBytesBesideLossesToo) {
@@ -264,21 +251,18 @@ TEST(ProbeTrace, WhatIsFreedOfBeforeIsToldWithItsBytesBesideLossesToo) {
       script.free(1 << 20U);
       for (std::uint64_t i = 2; i <= 21; ++i)
         script.put(Record::free, Call::torch_block, 0, 0, 0, probe::when(script.now_us++, 0), i << 20U, bytes);
-      ProbeTrace trace;
-      replay(trace, script.slots);
-      EXPECT_EQ(only(trace).freed_of_before().blocks, 20);
-      EXPECT_EQ(only(trace).freed_of_before().bytes, static_cast<std::int64_t>(20 * bytes));
-      Symbols symbols;
-      ProbeNames names(trace, symbols, nullptr, OwnCode());
-      const TraceReport report = report_of(trace, names);
-      EXPECT_NE(trace_report_text(report, names, 5)
+      Replayed replayed(script);
+      EXPECT_EQ(only(replayed.trace).freed_of_before().blocks, 20);
+      EXPECT_EQ(only(replayed.trace).freed_of_before().bytes, static_cast<std::int64_t>(20 * bytes));
+      const TraceReport report = replayed.report();
+      EXPECT_NE(trace_report_text(report, replayed.names, 5)
                     .find("note: process 4711: 20 frees of memory from before the tracing, or whose allocation it did "
                           "not see: " +
                           std::string(bytes > 0 ? "60.0 MiB, by the calls that tell a size"
                                                 : "these calls tell no "
                                                   "size")),
                 std::string::npos);
-      const std::string json = trace_report_json(report, names);
+      const std::string json = trace_report_json(report, replayed.names);
       EXPECT_NE(json.find(fmt::format("\"freed_of_before_bytes\":{},\"freed_of_before_count\":20", 20 * bytes)),
                 std::string::npos)
           << json;
@@ -307,13 +291,10 @@ TEST(ProbeTrace, SampledBlocksStandForMore) {
   script.alloc(1, 100, line);
   script.alloc(2, 5000, line);
   script.put(Record::lost, Call::none, 0, 0, 0, 3, 0, 0);
-  ProbeTrace trace;
-  replay(trace, script.slots);
-  EXPECT_EQ(only(trace).live_bytes(Ledger::device), 6000);
-  EXPECT_EQ(only(trace).sites().front().live.blocks, 11);
-  Symbols symbols;
-  ProbeNames names(trace, symbols, nullptr, {});
-  const std::string text = trace_report_text(report_of(trace, names), names, 10);
+  Replayed replayed(script);
+  EXPECT_EQ(only(replayed.trace).live_bytes(Ledger::device), 6000);
+  EXPECT_EQ(only(replayed.trace).sites().front().live.blocks, 11);
+  const std::string text = trace_report_text(replayed.report(), replayed.names, 10);
   EXPECT_NE(text.find("sampled: at its busiest one block in about 1000 bytes"), std::string::npos) << text;
   EXPECT_NE(text.find("3 records found no room in the ring: bytes and counts of sites may be too high"),
             std::string::npos);
@@ -329,14 +310,11 @@ TEST(ProbeTrace, TheExitIsNotPartOfTheRun) {
   const std::uint32_t line = script.line("/home/me/a.py", 1);
   for (std::uint64_t i = 1; i <= 100; ++i) script.alloc(i * 4096, 10, line);
   for (std::uint64_t i = 1; i <= 100; ++i) script.free(i * 4096);
-  ProbeTrace trace;
-  replay(trace, script.slots);
-  EXPECT_TRUE(only(trace).has_exit());
-  EXPECT_EQ(only(trace).live_bytes(Ledger::device), 1000);
-  EXPECT_EQ(only(trace).held_at_exit().front().bytes, 0);
-  Symbols symbols;
-  ProbeNames names(trace, symbols, nullptr, {});
-  const TraceReport report = report_of(trace, names);
+  Replayed replayed(script);
+  EXPECT_TRUE(only(replayed.trace).has_exit());
+  EXPECT_EQ(only(replayed.trace).live_bytes(Ledger::device), 1000);
+  EXPECT_EQ(only(replayed.trace).held_at_exit().front().bytes, 0);
+  const TraceReport report = replayed.report();
   ASSERT_EQ(report.sites.size(), 1U);
   EXPECT_TRUE(report.sites[0].leak);
 }
@@ -359,22 +337,20 @@ TEST(ProbeNames, PythonFramesReplaceTheLoopThatRanThem) {
       return {{"inlined", "/home/me/src/a.hpp", 3}, {"outer", "/home/me/src/a.cpp", 4}};
     }
   } native;
-  ProbeTrace trace;
-  replay(trace, script.slots);
-  Symbols symbols;
-  ProbeNames names(trace, symbols, &native, {});
-  const StackId stack = names.stack(only(trace), 1);
+  Replayed replayed(script, &native);
+  const StackId stack = replayed.names.stack(only(replayed.trace), 1);
   std::string told;
-  for (const FrameId frame : symbols.stack(stack)) told += std::string(symbols.name(frame)) + " ";
+  for (const FrameId frame : replayed.symbols.stack(stack)) told += std::string(replayed.symbols.name(frame)) + " ";
   EXPECT_EQ(told, "inlined outer forward step inlined outer <module> Py_RunMain ");
-  EXPECT_EQ(symbols.name(names.line(stack).frame), "inlined");
+  EXPECT_EQ(replayed.symbols.name(replayed.names.line(stack).frame), "inlined");
   // Without symbols the interpreter's own frames tell nothing.
   Symbols plain;
-  ProbeNames offsets(trace, plain, nullptr, {});
+  ProbeNames offsets(replayed.trace, plain, nullptr, {});
   told.clear();
-  for (const FrameId frame : plain.stack(offsets.stack(only(trace), 1))) told += std::string(plain.name(frame)) + " ";
+  for (const FrameId frame : plain.stack(offsets.stack(only(replayed.trace), 1)))
+    told += std::string(plain.name(frame)) + " ";
   EXPECT_EQ(told, "libtorch.so+0x10 forward step <module> ");
-  const SiteLine line = offsets.line(offsets.stack(only(trace), 1));
+  const SiteLine line = offsets.line(offsets.stack(only(replayed.trace), 1));
   EXPECT_EQ(plain.name(line.frame), "step");
   EXPECT_TRUE(line.is_own);
 }
@@ -394,12 +370,10 @@ TEST(ProbeNames, FramesOfTheInterpreterStandBetweenNoPythonFrames) {
       return {{offset == 0x10 && module == "/usr/bin/python3.11" ? "_PyEval_EvalFrameDefault" : "type_call", "", 0}};
     }
   } native;
-  ProbeTrace trace;
-  replay(trace, script.slots);
-  Symbols symbols;
-  ProbeNames names(trace, symbols, &native, {});
+  Replayed replayed(script, &native);
   std::string told;
-  for (const FrameId frame : symbols.stack(names.stack(only(trace), 1))) told += std::string(symbols.name(frame)) + " ";
+  for (const FrameId frame : replayed.symbols.stack(replayed.names.stack(only(replayed.trace), 1)))
+    told += std::string(replayed.symbols.name(frame)) + " ";
   EXPECT_EQ(told, "own type_call step own <module> type_call ");
 }
 
@@ -407,16 +381,13 @@ TEST(ProbeNames, WithoutOwnCodeTheOutermostLibraryFrameIsNamed) {
   ProbeScript script;
   script.alloc(1, 10,
                script.stack({}, {{"/x/site-packages/lib/a.py", "inner", 1}, {"/x/site-packages/run.py", "run", 2}}));
-  ProbeTrace trace;
-  replay(trace, script.slots);
-  Symbols symbols;
-  ProbeNames names(trace, symbols, nullptr, {});
-  const SiteLine line = names.line(names.stack(only(trace), 1));
-  EXPECT_EQ(symbols.name(line.frame), "run");
+  Replayed replayed(script);
+  const SiteLine line = replayed.names.line(replayed.names.stack(only(replayed.trace), 1));
+  EXPECT_EQ(replayed.symbols.name(line.frame), "run");
   EXPECT_FALSE(line.is_own);
   Symbols again;
-  ProbeNames mine(trace, again, nullptr, OwnCode({}, {"/x/site-packages/lib"}));
-  EXPECT_EQ(again.name(mine.line(mine.stack(only(trace), 1)).frame), "inner");
+  ProbeNames mine(replayed.trace, again, nullptr, OwnCode({}, {"/x/site-packages/lib"}));
+  EXPECT_EQ(again.name(mine.line(mine.stack(only(replayed.trace), 1)).frame), "inner");
 }
 
 TEST(OwnCode, LibrariesAreKnown) {
@@ -454,12 +425,9 @@ TEST(TraceReport, JsonHasTheFieldsThatAreDocumented) {
     script.now_us = i * 10'000;
     script.alloc(i * 4096, 100, leak);
   }
-  ProbeTrace trace;
-  replay(trace, script.slots);
-  Symbols symbols;
-  ProbeNames names(trace, symbols, nullptr, {});
-  const TraceReport report = report_of(trace, names);
-  const std::string json = trace_report_json(report, names);
+  Replayed replayed(script);
+  const TraceReport report = replayed.report();
+  const std::string json = trace_report_json(report, replayed.names);
   EXPECT_TRUE(json.starts_with(R"({"schema":"vramtrack.trace_report.v1","program":"./program --fast","duration_s":)"))
       << json;
   EXPECT_NE(
@@ -478,7 +446,7 @@ TEST(TraceReport, JsonHasTheFieldsThatAreDocumented) {
   EXPECT_NEAR(report.sites[0].growth_bytes_per_s, 10'000, 1'000);
   EXPECT_NEAR(report.sites[0].share, 1, 1e-9);
   EXPECT_NEAR(report.sites[0].oldest_s, 1.97, 0.01);
-  const std::string text = trace_report_text(report, names, 10);
+  const std::string text = trace_report_text(report, replayed.names, 10);
   EXPECT_TRUE(text.starts_with("LEAK: /home/me/train.py:42 f keeps 9.8 KiB/s (19.3 KiB in 198 blocks are live)\n"))
       << text;
 }
@@ -511,15 +479,9 @@ struct KeptSteps : ProbeScript {
   }
 };
 
-struct ReadSteps {
-  ProbeTrace trace;
-  Symbols symbols;
-  ProbeNames names{trace, symbols, nullptr, {}};
-  TraceReport report;
-  explicit ReadSteps(const ProbeScript& script) {
-    replay(trace, script.slots);
-    report = report_of(trace, names);
-  }
+struct ReadSteps : Replayed {
+  explicit ReadSteps(const ProbeScript& script) : Replayed(script) {}
+  TraceReport report = Replayed::report();
 };
 
 TEST(TraceReport, TheVariableThatKeepsALeakIsNamed) {
@@ -858,12 +820,10 @@ TEST(ProbeNames, ALibraryWithoutNamesIsNamedByItself) {
   struct Nothing : NativeNames {
     std::vector<NativeName> look_up(const std::string&, std::string_view, std::uint64_t) override { return {}; }
   } native;
-  ProbeTrace trace;
-  replay(trace, script.slots);
-  Symbols symbols;
-  ProbeNames names(trace, symbols, &native, {});
+  Replayed replayed(script, &native);
   std::string told;
-  for (const FrameId frame : symbols.stack(names.stack(only(trace), 1))) told += frame_words(symbols, frame) + "|";
+  for (const FrameId frame : replayed.symbols.stack(replayed.names.stack(only(replayed.trace), 1)))
+    told += frame_words(replayed.symbols, frame) + "|";
   EXPECT_EQ(told, "libffi.so.8.1.2|/home/me/server server+0x10|libffi.so.8.1.2|");
 }
 
@@ -968,11 +928,9 @@ TEST(TraceReport, SuppressionsLeaveSitesOut) {
   ProbeScript script;
   const std::uint32_t leak = script.line("/home/me/train.py", 42);
   for (std::uint64_t i = 2; i < 200; ++i) script.alloc(i * 4096, 100, leak);
-  ProbeTrace trace;
-  replay(trace, script.slots);
-  Symbols symbols;
-  ProbeNames names(trace, symbols, nullptr, {});
-  const TraceReport report = report_of(trace, names, Suppressions::parse("# known\n\nleak:*/train.py \n"));
+  Replayed replayed(script);
+  const TraceReport report =
+      report_of(replayed.trace, replayed.names, Suppressions::parse("# known\n\nleak:*/train.py \n"));
   EXPECT_FALSE(report.leak);
   EXPECT_EQ(report.suppressed_sites, 1U);
 }
