@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Sequence
 
-from vramtrack.findings import MemoryPattern, PerformanceInsight, spikes_pattern
+from vramtrack.findings import MemoryPattern, PerformanceInsight, repeated_pattern, spikes_pattern
 from vramtrack.profiler import ProfileResult
 from vramtrack.statistics import linear_fit, mean, quantile, stdev
 from vramtrack.units import GIB, MIB
@@ -147,28 +147,15 @@ def repeated_allocations(results: Sequence[ProfileResult], thresholds: Threshold
         total = sum(call.memory_kept for call in calls)
         if len(calls) >= 10 and total / len(calls) < 50 * MIB:
             frequent.append((total, name))
-    if not frequent:
-        return []
-    frequent.sort(key=lambda entry: -entry[0])
-    top = [name for _, name in frequent[:5]]
-    return [
-        MemoryPattern(
-            "repeated_allocations",
-            "Functions with frequent small allocations detected",
-            "info",
-            top,
-            {
-                "function_count": len(frequent),
-                "total_impact_functions": top,
-                "total_memory_from_repeated": sum(total for total, _ in frequent),
-            },
-            [
-                "Allocate memory once for functions that are called often",
-                "Use buffers again instead of new ones",
-                "Put several operations into one",
-            ],
-        )
-    ]
+    return repeated_pattern(
+        "Functions with frequent small allocations detected",
+        frequent,
+        [
+            "Allocate memory once for functions that are called often",
+            "Use buffers again instead of new ones",
+            "Put several operations into one",
+        ],
+    )
 
 
 def insights(results: Sequence[ProfileResult], thresholds: Thresholds) -> List[PerformanceInsight]:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Sequence, Tuple
 
 from vramtrack.statistics import median
 
@@ -34,6 +34,29 @@ def spikes_pattern(functions: Sequence[str], limit: float, grown: Sequence[int],
         },
         suggestions,
     )
+
+
+def repeated_pattern(description: str, frequent: List[Tuple[int, str]], suggestions: List[str]) -> List[MemoryPattern]:
+    """`frequent`: bytes allocated and name of each function that allocates often; nothing is found if there is none. `description` is
+    formatted with the name of the one that allocates most."""
+    if not frequent:
+        return []
+    frequent.sort(key=lambda entry: -entry[0])
+    top = [name for _, name in frequent[:5]]
+    return [
+        MemoryPattern(
+            "repeated_allocations",
+            description.format(top[0]),
+            "info",
+            top,
+            {
+                "function_count": len(frequent),
+                "total_impact_functions": top,
+                "total_memory_from_repeated": sum(total for total, _ in frequent),
+            },
+            suggestions,
+        )
+    ]
 
 
 @dataclass

@@ -11,7 +11,7 @@ from typing import Dict, Iterator, List, Sequence, Tuple
 
 from vramtrack import _core
 from vramtrack import documented_rules as documented
-from vramtrack.findings import MemoryPattern, PerformanceInsight, spikes_pattern
+from vramtrack.findings import MemoryPattern, PerformanceInsight, repeated_pattern, spikes_pattern
 from vramtrack.profiler import ProfileResult
 from vramtrack.statistics import mann_kendall_p, mean, median, quantile
 from vramtrack.units import GIB, MIB, format_size
@@ -304,24 +304,11 @@ def repeated_allocations(results: Sequence[ProfileResult], thresholds: Threshold
         growing = [call.memory_kept for call in calls if call.memory_kept >= MIB]
         if len(calls) >= 10 and len(growing) > len(calls) / 2 and mean(growing) < 50 * MIB:
             frequent.append((sum(growing), name))
-    if not frequent:
-        return []
-    frequent.sort(key=lambda entry: -entry[0])
-    top = [name for _, name in frequent[:5]]
-    return [
-        MemoryPattern(
-            "repeated_allocations",
-            f"'{top[0]}' allocates memory in most of its calls, which is then freed elsewhere",
-            "info",
-            top,
-            {
-                "function_count": len(frequent),
-                "total_impact_functions": top,
-                "total_memory_from_repeated": sum(total for total, _ in frequent),
-            },
-            ["Allocate once and reuse the memory (out=, copy_)", "Combine several operations into one"],
-        )
-    ]
+    return repeated_pattern(
+        "'{}' allocates memory in most of its calls, which is then freed elsewhere",
+        frequent,
+        ["Allocate once and reuse the memory (out=, copy_)", "Combine several operations into one"],
+    )
 
 
 def insights(results: Sequence[ProfileResult], thresholds: Thresholds) -> List[PerformanceInsight]:
