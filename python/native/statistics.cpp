@@ -1,4 +1,4 @@
-// The straight line through points, for MemoryAnalyzer's trend; texts made printable.
+// The straight line through points and the test for a rise, for MemoryAnalyzer; texts made printable.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "bindings.hpp"
+#include "core/kendall.hpp"
 #include "core/printable.hpp"
 #include "detect/regression.hpp"
 #include "detect/stats.hpp"
@@ -32,6 +33,12 @@ std::tuple<double, double, double> linear_fit(const Column& x, const Column& y) 
 
 void add_statistics(nb::module_& module) {
   module.def("linear_fit", &linear_fit, nb::arg("x").noconvert(), nb::arg("y").noconvert());
+  module.def(
+      "mann_kendall_p",
+      [](const Column& values) {
+        return mann_kendall_p({values.data(), values.size()});
+      },
+      nb::arg("values").noconvert());
   module.def(
       "printable",
       [](const nb::bytes& text) {

@@ -37,17 +37,5 @@ def linear_fit(x: Sequence[float], y: Sequence[float]) -> Tuple[float, float, fl
 
 
 def mann_kendall_p(values: Sequence[float]) -> float:
-    """The probability of this many rising pairs or more if the order were random (Mann, Econometrica 13, 1945; normal approximation with
-    ties). O(n^2)."""
-    n = len(values)
-    score = 0
-    for i in range(n):
-        for j in range(i + 1, n):
-            score += (values[j] > values[i]) - (values[j] < values[i])
-    ties: dict = {}
-    for v in values:
-        ties[v] = ties.get(v, 0) + 1
-    variance = (n * (n - 1) * (2 * n + 5) - sum(t * (t - 1) * (2 * t + 5) for t in ties.values())) / 18
-    if variance <= 0 or score <= 0:
-        return 1.0
-    return 0.5 * math.erfc((score - 1) / math.sqrt(2 * variance))
+    """The probability of this many rising pairs or more if the order were random (Mann-Kendall). O(n^2)."""
+    return _core.mann_kendall_p(array("d", values))

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace vramtrack {
 
@@ -23,5 +24,9 @@ constexpr double kendall_variance(double n) {
 /// The chance that n values in random order have this S or a higher one. Exact; ties make it conservative.
 /// REQUIRES: n <= 64. O(n^4).
 double kendall_p(std::size_t n, std::int64_t score);
+
+/// The chance that these values in random order have their S or a higher one; 1 if S <= 0. The normal approximation
+/// with the variance that ties leave (Mann 1945, Kendall 1975), for any number of values. O(n^2).
+double mann_kendall_p(std::span<const double> values);
 
 }  // namespace vramtrack
