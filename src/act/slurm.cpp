@@ -20,7 +20,7 @@ constexpr double kAnswer_s = 20;  ///< Slurm's own programs wait 10 s for the co
 constexpr std::chrono::milliseconds kLook{250};
 
 /// For a job, task or restart.
-bool is_number(std::string_view text) {
+bool is_slurm_number(std::string_view text) {
   constexpr std::size_t kMostDigits = 10;
   return text.size() <= kMostDigits && is_all_digits(text);
 }
@@ -55,7 +55,7 @@ Result<SlurmJob> parse_slurm_job(std::string_view text, std::string_view number)
     const auto fields = split(line, '|');
     if (fields.size() != 8 || fields[0] != number) continue;
     SlurmJob job;
-    job.id = is_number(fields[2]) ? fields[1] + '_' + fields[2] : fields[0];
+    job.id = is_slurm_number(fields[2]) ? fields[1] + '_' + fields[2] : fields[0];
     job.state = fields[3];
     job.user = fields[4];
     job.uid = fields[5];
@@ -69,7 +69,8 @@ Result<SlurmJob> parse_slurm_job(std::string_view text, std::string_view number)
 Result<SlurmJob> slurm_job(const Subject& subject, const Tools& tools) {
   const std::string number = job_number(subject.job);
   if (subject.job.empty()) return fail("the process runs in no Slurm job: its cgroup names none");
-  if (!is_number(number)) return fail(fmt::format("'{}' is not the number of a Slurm job", printable(subject.job)));
+  if (!is_slurm_number(number))
+    return fail(fmt::format("'{}' is not the number of a Slurm job", printable(subject.job)));
   auto job = ask(number, number, tools);
   if (job && !job->is_of(subject.user))
     return fail(fmt::format("job {} belongs to user {}, but the process to {}: they are not the same work", number,
@@ -83,13 +84,13 @@ bool parse_slurm_saved(std::string_view text) {
   text.remove_prefix(std::min(text.size(), restarts.size()));
   const std::size_t first = text.find_first_not_of(' ');
   const std::size_t last = text.find_last_not_of(' ');
-  if (first == std::string_view::npos || !is_number(restarts)) return false;
+  if (first == std::string_view::npos || !is_slurm_number(restarts)) return false;
   return text.substr(first, last + 1 - first) == fmt::format("vramtrack saved {}", restarts);
 }
 
 bool slurm_has_saved(const Subject& subject, const Tools& tools) {
   const std::string number = job_number(subject.job);
-  if (!is_number(number)) return false;
+  if (!is_slurm_number(number)) return false;
   const auto text = tools.run({"squeue", "-h", "-j", number, "-O", kSlurmSavedFormat}, kAnswer_s);
   return text && parse_slurm_saved(*text);
 }
@@ -115,7 +116,7 @@ Result<std::vector<SlurmJob>> slurm_neighbours(const Neighbours& wanted, const T
     if (bar == std::string::npos || !is_in(wanted.partitions, line.substr(0, bar))) continue;
     const std::string fields = line.substr(bar + 1);
     const std::string number = fields.substr(0, fields.find('|'));
-    if (!is_number(number) || number == job_number(wanted.except)) continue;
+    if (!is_slurm_number(number) || number == job_number(wanted.except)) continue;
     auto job = parse_slurm_job(fields, number);
     // A job on several nodes ends on all of them, so only a job whose script runs here is moved from here.
     if (!job || job->batch_host != wanted.node) continue;

@@ -137,10 +137,6 @@ const Argument* option_of(const DeclaredCommand& command, std::string_view name)
   return nullptr;
 }
 
-bool is_number(std::string_view word) {
-  return word.find_first_not_of("0123456789") == word.npos;
-}
-
 }  // namespace
 
 bool is_python(std::string_view word) {
@@ -201,7 +197,7 @@ std::string other_argument(const DeclaredCommand& command, const std::string& wo
   if (is_file(word)) {
     if (offered("--replay")) return nearest("--replay " + word);
     if (offered("--interval")) return fmt::format("'vramtrack replay {}' plays a recording", word);
-  } else if (is_number(word)) {
+  } else if (is_all_digits(word)) {
     for (const std::string_view option : {"--gpu", "--pid"})
       if (offered(option) && (option != "--gpu" || word.size() <= kMostDigitsOfAGpu))
         return nearest(fmt::format("{} {}", option, word));

@@ -21,7 +21,7 @@ constexpr auto kEssential =
     std::to_array<std::string_view>({"model", "dataset", "data", "config", "size", "num", "batch"});
 
 /// "32", "-1", "0.001", "1e-4": a number and nothing else.
-bool is_number(std::string_view word) {
+bool is_decimal(std::string_view word) {
   std::size_t at = 0;
   bool digits = false;
   if (at < word.size() && (word[at] == '-' || word[at] == '+')) ++at;
@@ -107,7 +107,7 @@ std::string without_digits(std::string_view word) {
 }
 
 std::string normalised_value(std::string_view value) {
-  if (is_number(value)) return std::string(value);
+  if (is_decimal(value)) return std::string(value);
   if (is_temporary(value)) return "/tmp/#";
   return without_digits(value);
 }
@@ -167,7 +167,7 @@ std::string normalised_command(std::string_view command) {
   bool value_is_incidental = false;
   for (const std::string_view word : words_of(command)) {
     if (!out.empty()) out += ' ';
-    const bool is_option = word.front() == '-' && !is_number(word);
+    const bool is_option = word.front() == '-' && !is_decimal(word);
     const std::size_t equals = word.find('=');
     if (equals != std::string_view::npos && equals > 0) {
       const std::string_view name = word.substr(0, equals);

@@ -91,7 +91,7 @@ std::optional<LongPlan> find_plan(std::string_view head) {
   return std::nullopt;
 }
 
-bool is_number(std::string_view text) {
+bool is_json_number(std::string_view text) {
   return logtext::number_in(text) && text.front() != '+' && text.front() != '.' && text.back() != '.';
 }
 
@@ -99,7 +99,8 @@ bool is_number(std::string_view text) {
 void append_json(const std::vector<std::string_view>& row, const LongPlan& plan, std::string& out) {
   const std::string_view time = row[plan.time];
   if (row[plan.name].empty() || time.empty()) return;
-  out += '{' + json_string(plan.titles[plan.time]) + ": " + (is_number(time) ? std::string(time) : json_string(time));
+  out +=
+      '{' + json_string(plan.titles[plan.time]) + ": " + (is_json_number(time) ? std::string(time) : json_string(time));
   for (const std::size_t label : plan.labels)
     if (!row[label].empty()) out += ", " + json_string(plan.titles[label]) + ": " + json_string(row[label]);
   out += ", ";
@@ -161,7 +162,7 @@ std::string as_json(std::string_view text, Doubts& doubts) {
     const std::string_view line = trim(logtext::take_line(text));
     split_fields(line, plan.delimiter, row);
     const bool is_other = line.empty() || line.starts_with('#') || line == plan.header;
-    if (!is_other && row.size() == plan.titles.size() && is_number(row[plan.value])) {
+    if (!is_other && row.size() == plan.titles.size() && is_json_number(row[plan.value])) {
       append_json(row, plan, out);
       doubts.look_at_row(row);
     } else if (!is_other) {

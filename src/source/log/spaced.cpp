@@ -24,7 +24,7 @@ bool is_stamp(std::string_view text) {
          civil.has_date && civil.has_time && civil.length == text.size();
 }
 
-bool is_number(std::string_view text) {
+bool is_figure(std::string_view text) {
   return logtext::number_in(text).has_value();
 }
 
@@ -67,8 +67,8 @@ void cut_words(std::string_view line, std::vector<std::string_view>& fields) {
     const std::string_view next = i + n < words.size() ? words[i + n] : std::string_view{};
     // The titles of a date and a time stay together, like the date and time themselves.
     if (n == 1 && ((logtext::same_letters(words[i], "date") && logtext::same_letters(next, "time")) ||
-                   (is_number(words[i]) && (logtext::unit_bytes(next) != 0 || next == "%")) ||
-                   (!next.empty() && (next.front() == '[' || next.front() == '(') && !is_number(words[i]))))
+                   (is_figure(words[i]) && (logtext::unit_bytes(next) != 0 || next == "%")) ||
+                   (!next.empty() && (next.front() == '[' || next.front() == '(') && !is_figure(words[i]))))
       ++n;
     fields.push_back(span(i, n));
     i += n;
@@ -130,7 +130,7 @@ std::string tabbed(std::string_view text, Layout layout) {
 /// Whether a field belongs to a sentence or labels what follows: "VRAM:", "/", "used=5", "->", "memory_allocated(0)".
 /// Cells of a table do not.
 bool is_of_text(std::string_view field) {
-  if (!is_number(field) && field.find('_') != std::string_view::npos) {  // "gpu0_mem_used"
+  if (!is_figure(field) && field.find('_') != std::string_view::npos) {  // "gpu0_mem_used"
     const Label label = read_label(field);
     if (label.memory || label.vram || (label.gpu && !label.roles.empty())) return true;
   }
@@ -161,7 +161,7 @@ bool is_table(std::string_view tabs, Spacing spacing, bool& with_header) {
   // Two numbers with one space between them are two columns, not separated by a gap.
   const auto two_numbers = [](std::string_view field) {
     const std::string_view first = logtext::take_word(field);
-    return is_number(first) && is_number(logtext::take_word(field));
+    return is_figure(first) && is_figure(logtext::take_word(field));
   };
   std::vector<std::string_view> fields;
   while (!tabs.empty()) {

@@ -49,7 +49,7 @@ bool is_of_cache(std::string_view line) {
   return lower.find("kv cache usage") != std::string::npos || lower.find("token usage:") != std::string::npos;
 }
 
-bool is_number(std::string_view text) {
+bool is_digits_and_points(std::string_view text) {
   return !text.empty() && logtext::is_digit(text.front()) &&
          text.find_first_not_of("0123456789.,") == std::string_view::npos;
 }
@@ -149,7 +149,7 @@ std::string why_no_text(std::string_view head) {
     const std::string_view line = trim(logtext::take_line(head));
     if (line.empty()) continue;
     ++lines;
-    if (is_number(line) && ++numbers == 1)
+    if (is_digits_and_points(line) && ++numbers == 1)
       number_text = fmt::format(
           "line {} is '{}', and the other lines are only numbers, too: nothing says when they were read, or in which "
           "unit; "
