@@ -271,18 +271,7 @@ duration_s = "8h"
 quantum_bytes = "2MiB"
 
 [[device]]
-name = "NVIDIA A100-SXM4-80GB"
-capacity_bytes = "80GiB"
-baseline_bytes = "450MiB"
-[[device]]
-name = "NVIDIA A100-SXM4-80GB"
-capacity_bytes = "80GiB"
-baseline_bytes = "450MiB"
-[[device]]
-name = "NVIDIA A100-SXM4-80GB"
-capacity_bytes = "80GiB"
-baseline_bytes = "450MiB"
-[[device]]
+count = 4
 name = "NVIDIA A100-SXM4-80GB"
 capacity_bytes = "80GiB"
 baseline_bytes = "450MiB"
@@ -311,10 +300,7 @@ duration_s = "3h"
 quantum_bytes = "2MiB"
 
 [[device]]
-name = "NVIDIA V100"
-capacity_bytes = "32GiB"
-baseline_bytes = "300MiB"
-[[device]]
+count = 2
 name = "NVIDIA V100"
 capacity_bytes = "32GiB"
 baseline_bytes = "300MiB"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "core/regular_file.hpp"
 #include "core/toml_depth.hpp"
@@ -17,6 +16,7 @@ constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 constexpr double kMaxTime_s = 400.0 * 86400;
 constexpr double kMaxBytes = 1e15;
 constexpr double kMaxEvents = 2e7;
+constexpr double kMaxDevices = 4096;  ///< of one table
 constexpr std::string_view kPatterns = "none|gradual_leak|sudden_spike|cyclic|step_increase|unknown";
 
 /// A shape with so many events that a tick would take seconds is a mistake in the scenario.
@@ -86,11 +86,16 @@ std::string title(std::string_view what, const toml::table& table, std::size_t p
   return fmt::format("[[{}]] {}", what, position);
 }
 
-DeviceSpec read_device(const toml::table& table, std::size_t position, Mistakes& mistakes) {
+std::string made_up_id(std::size_t position) {
+  return fmt::format("GPU-51e0{:04}-0000-4000-8000-000000000000", position);
+}
+
+/// Appends `count` devices.
+void read_devices(const toml::table& table, std::vector<DeviceSpec>& devices, Mistakes& mistakes) {
+  const std::size_t position = devices.size();
   TableReader reader(table, title("device", table, position), mistakes);
   DeviceSpec device;
-  device.info.id = reader.text("id", fmt::format("GPU-51e0{:04}-0000-4000-8000-000000000000", position));
-  device.info.index = static_cast<int>(position);
+  const std::string id = reader.text("id");
   device.info.name = reader.text("name", "Simulated GPU");
   device.info.pci_bus_id = reader.text("pci_bus_id");
   device.capacity_bytes =
@@ -99,9 +104,18 @@ DeviceSpec read_device(const toml::table& table, std::size_t position, Mistakes&
   device.info.shares_host_memory = reader.boolean("shares_host_memory", false);
   device.baseline_bytes = reader.number("baseline_bytes", Unit::bytes, 0, 0, kMaxBytes);
   device.reserved_bytes = reader.maybe_number("reserved_bytes", Unit::bytes, 0, kMaxBytes);
+  const auto count = static_cast<std::size_t>(reader.number("count", Unit::count, 1, 1, kMaxDevices));
   reader.finish();
   if (device.capacity_known) device.info.capacity_bytes = device.capacity_bytes;
-  return device;
+  for (std::size_t i = position; i < position + count; ++i) {
+    device.info.index = static_cast<int>(i);
+    device.info.id = id.empty() ? made_up_id(i) : id;
+    for (const DeviceSpec& other : devices)
+      if (other.info.id == device.info.id)
+        mistakes.add(table.source(),
+                     fmt::format("[[device]] {}: id '{}' is taken; ids distinguish devices", i, device.info.id));
+    devices.push_back(device);
+  }
 }
 
 ProcessSpec read_process(const toml::table& table, std::size_t position, const Scenario& scenario, Mistakes& mistakes) {
@@ -269,17 +283,11 @@ Scenario read_scenario(const toml::table& table, Mistakes& mistakes) {
   s.host_memory_bytes = reader.maybe_number("host_memory_bytes", Unit::bytes, 1, kMaxBytes);
   s.gap_s = reader.number("gap_s", Unit::seconds, 60, 0, kMaxTime_s);
 
-  const auto devices = reader.tables("device");
-  for (std::size_t i = 0; i < devices.size(); ++i) s.devices.push_back(read_device(*devices[i], i, mistakes));
+  for (const toml::table* device : reader.tables("device")) read_devices(*device, s.devices, mistakes);
   if (s.devices.empty()) {
     mistakes.add(table.source(), "scenario: needs at least one [[device]] with its capacity_bytes");
     s.devices.emplace_back();  // so that positions below refer to something
   }
-  std::set<std::string> ids;
-  for (std::size_t i = 0; i < devices.size(); ++i)
-    if (!ids.insert(s.devices[i].info.id).second)
-      mistakes.add(devices[i]->source(),
-                   fmt::format("[[device]] {}: id '{}' is taken; ids distinguish devices", i, s.devices[i].info.id));
   const auto processes = reader.tables("process");
   for (std::size_t i = 0; i < processes.size(); ++i) s.processes.push_back(read_process(*processes[i], i, s, mistakes));
   const auto walls = reader.tables("wall");

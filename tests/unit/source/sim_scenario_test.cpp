@@ -41,6 +41,20 @@ TEST(SimScenario, ReadsUnitsOrPlainNumbers) {
   EXPECT_DOUBLE_EQ(shapes[2]["leak_bytes"], 1.5);
 }
 
+TEST(SimScenario, ATableMayStandForSeveralDevices) {
+  const auto s = parse_scenario(
+      "duration_s = 60\n[[device]]\ncount = 3\ncapacity_bytes = 9\n[[device]]\nid = \"X\"\ncapacity_bytes = 1\n", "a");
+  ASSERT_TRUE(s) << s.error().message;
+  ASSERT_EQ(s->devices.size(), 4U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(s->devices[i].capacity_bytes, 9U);
+    EXPECT_EQ(s->devices[i].info.index, static_cast<int>(i));
+  }
+  EXPECT_NE(s->devices[0].info.id, s->devices[2].info.id);
+  EXPECT_EQ(s->devices[3].info.id, "X");
+  EXPECT_EQ(s->devices[3].info.index, 3);
+}
+
 TEST(SimScenario, ReadsTheTruth) {
   const auto s = parse_scenario(
       kHead + "[truth]\nleak = true\npattern = \"cyclic\"\nonset_s = \"5min\"\noom_s = \"2h\"\nsuspect_pid = 7\n", "a");
@@ -75,6 +89,7 @@ TEST(SimScenario, MistakesNameFileLineAndTheNearestKey) {
       {"duration_s = 60\n[[device]]\nname = \"x\"\n", "a.toml:2:", "capacity_bytes: is missing"},
       {kHead + "[[device]]\ncapacity_bytes = 1\nid = \"X\"\n[[device]]\ncapacity_bytes = 1\nid = \"X\"\n",
        "a.toml:7:", "'X' is taken"},
+      {"duration_s = 60\n[[device]]\ncount = 2\nid = \"X\"\ncapacity_bytes = 1\n", "a.toml:2:", "'X' is taken"},
       {process + "devices = 3\n", "a.toml:5:", "positions of [[device]] tables, 0 to 0"},
       {process + "start_s = \"-1s\"\n", "a.toml:5:", "start_s"},
       {shape + "kind = \"sawtoth\"\n", "a.toml:6:", "nearest is 'sawtooth'"},
