@@ -132,6 +132,10 @@ struct ActionTraits {
   bool is_free = false;           ///< changes nothing on the machine: not counted by act.max-acts-per-hour
 };
 
+/// Of an action that lets a scheduler end the process and start its work again elsewhere.
+inline constexpr ActionTraits kStartsElsewhere{
+    .needs_process = true, .ends_process = true, .needs_running = true, .is_repeatable = true, .counts_as_retry = true};
+
 /// Functions are called on the runner's thread, one at a time; they may take as long as their own timeouts. They do not
 /// throw. Errors say what was expected and what to do; a failed step is recorded, and the ladder continues.
 struct ActionInfo {
