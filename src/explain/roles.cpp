@@ -57,6 +57,8 @@ constexpr std::string_view kPlans = "estimat|need|requir|project|planned|dag|loa
 std::optional<Figure> role_of(std::string_view word) {
   // "allocated" is what the program holds, other forms are requests.
   if (word == "allocated" || word == "mem_allocated") return Figure::allocated;
+  // "could not reserve 2 GiB": the act, where "reserved" is the state.
+  if (is_any(word, "reserve|commit|obtain|acquire")) return Figure::asked;
   if (word.ends_with("-vm")) return std::nullopt;  // the kernel's "total-vm" is an address space
   for (const auto& role : kRoles)
     if (begins_any(word, role.stems)) return role.figure;
@@ -329,13 +331,15 @@ void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
         sizes[i - 1].has_unit && sizes[i - 1].bytes >= size.bytes && !figures.get(Figure::total))
       figures.set(Figure::total, sizes[i - 1].bytes);
     if (role == Figure::reserved && has_any(behind, "unallocated")) role = Figure::unallocated;
-    if ((role == Figure::used || role == Figure::asked || role == Figure::allocated) &&
+    // "other processes on GPU 0: 18.2 GiB": whoever they are, the amount is theirs.
+    if ((role == Figure::used || role == Figure::asked || role == Figure::allocated || (!role && size.has_unit)) &&
         !trimmed(before).ends_with("another") &&
         has_any(before.size() < 32 ? std::string(before) + std::string(behind) : before, kOthers))
       role = Figure::outside;
     // "used by Redshift": by the program that prints it. "Process 4711 has 14 GiB in use" may be this one, so the sum
     // of all decides.
-    if (role == Figure::used && has_any(before, "used by|this process")) role = Figure::process;
+    if ((role == Figure::used || (!role && size.has_unit)) && has_any(before, "used by|this process|by us |by us:"))
+      role = Figure::process;
     if (const std::size_t process = before.rfind("process ");
         role == Figure::used && process != std::string_view::npos && process + 8 < before.size() &&
         is_digit(before[process + 8]))
@@ -510,7 +514,8 @@ void read_remark(std::string_view raw, Figures& figures) {
     const auto is_plan = [](const Word& word) { return begins_any(word.text, kPlans); };
     const auto is_other = [](const Word& word) {
       return is_any(word.text, "ram|host|system|swap|page|disk|cpu|storage|file|model|buffer") ||
-             begins_any(word.text, "free|avail|left|remain|used|usage|alloc|takes|about|limit|max|peak|request|amount");
+             begins_any(word.text,
+                        "free|avail|left|remain|use|usage|other|alloc|takes|about|limit|max|peak|request|amount");
     };
     // "GPU with 8gb": a whole number, not "GPU 1 with 220 MB", a part
     const bool is_gpu_with = before.size() > 1 && is_any(before.back().text, "with|has") &&
@@ -823,6 +828,17 @@ std::size_t read_figures(std::string_view text, std::size_t begin, std::size_t e
   if (free && *free < asked && !figures.get(Figure::free)) figures.set(Figure::free, *free);
   if (const auto others = above.get(Figure::outside); others && !figures.get(Figure::outside))
     figures.set(Figure::outside, *others);
+  // An account of the program's own memory, and of its limit, if by it the request did not fit.
+  double held = 0;
+  for (const Figure each : {Figure::allocated, Figure::reserved, Figure::process, Figure::used})
+    held = std::max(held, above.get(each).value_or(0));
+  if (const auto allowed = above.get(Figure::allowed);
+      allowed && held > 0 && held <= *allowed && held + asked > *allowed)
+    for (const Figure each : {Figure::allowed, Figure::used})
+      if (!figures.get(each)) figures.set(each, each == Figure::allowed ? *allowed : held);
+  if (may_go_on && total && free && *free < asked && held + *free <= 1.02 * *total)
+    for (const Figure each : {Figure::allocated, Figure::reserved, Figure::process})
+      if (const auto own_part = above.get(each); own_part && !figures.get(each)) figures.set(each, *own_part);
   return own_count;
 }
 

@@ -720,6 +720,51 @@ TEST(Story, TheFirstThatTellsItsCauseDecides) {
   EXPECT_EQ(both.failure().line, 202U);
 }
 
+/// The lines around an unknown program's failure give the account, and arithmetic decides.
+TEST(Account, OfTheLinesAboveDecidesForAnyProgram) {
+  const struct {
+    std::string_view text;
+    Cause cause;
+    std::string_view words;
+  } cases[] = {
+      {"gridcalc: GPU memory: total 16.0 GiB, free 2.5 GiB, held by us 0.9 GiB\ngridcalc: cannot allocate 3.0 GiB on "
+       "the device\n",
+       Cause::outside, "2.50 GiB were free"},
+      {"solver: device memory: total 23.6 GiB, free 4.1 GiB, allocated by us 1.2 GiB\nsolver: could not allocate 6.1 "
+       "GiB on the device\n",
+       Cause::outside, "18.30 GiB are used outside"},
+      {"lattice: device memory: capacity=24576 MiB free=900 MiB allocated=22100 MiB\nlattice: allocation of 1500 MiB "
+       "on "
+       "GPU failed\n",
+       Cause::full, "21.58 GiB"},
+      {"gpu0: total 40.0 GiB, free 3.0 GiB, this process 36.5 GiB\nfoldit: GPU allocation of 5.0 GiB failed\n",
+       Cause::too_big, "this process had 36.50 GiB"},
+      {"Memory of other processes on device 1: 9.5 GiB\nDevice 1: 12.0 GiB total\nopticsim: error: could not allocate "
+       "4.0 GiB on device 1\n",
+       Cause::outside, "others held 9.50 GiB of the device's 12.00 GiB"},
+      {"tidal: other clients use 20.1 GiB of GPU memory\ntidal: failed to allocate 6.0 GiB of GPU memory\n",
+       Cause::outside, "others held 20.10 GiB"},
+      {"arena limit = 4096 MiB, arena in use = 3900 MiB (GPU)\nraywave: out of GPU memory: cannot allocate 400 MiB\n",
+       Cause::limit, "4.00 GiB are allowed"},
+      {"[gpu] pool limit: 8192 MiB, in use: 8000 MiB\n[gpu] failed to allocate 512 MiB from pool\n", Cause::limit,
+       "8.00 GiB are allowed"},
+      // There was room below the limit, and what is free is enough: neither account is of the failure.
+      {"[gpu] pool limit: 8192 MiB, in use: 800 MiB\n[gpu] failed to allocate 512 MiB from pool\n", Cause::unknown, ""},
+      {"solver: device memory: total 23.6 GiB, free 9.1 GiB, allocated by us 1.2 GiB\nsolver: could not allocate 6.1 "
+       "GiB on the device\n",
+       Cause::unknown, ""},
+      {"mesh: unable to reserve 3072 MiB of GPU memory (1800 MiB free of 8192 MiB)\n", Cause::unknown,
+       "3.00 GiB were requested, and 1.76 GiB"},
+      {"quark: could not commit 2.0 GiB of device memory, 1.2 GiB available\n", Cause::unknown,
+       "2.00 GiB were requested and 1.20 GiB were free"},
+  };
+  for (const auto& each : cases) {
+    const auto found = explained(std::string(each.text));
+    EXPECT_EQ(found.cause, each.cause) << each.text;
+    EXPECT_NE(found.because.find(each.words), std::string::npos) << each.text << found.because;
+  }
+}
+
 TEST(Advice, DoesNotNameAnOptionThatTheTextSaysIsIgnored) {
   const std::string fragmented = torch(2, 24, 1.1, 12, 9);
   EXPECT_NE(explained(fragmented).next_step.find("expandable_segments:True"), std::string::npos);
