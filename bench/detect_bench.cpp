@@ -87,7 +87,7 @@ void detect(benchmark::State& state, const DetectorInfo& info, const Shape& shap
   const double begun_s = cpu_s();
   for (auto _ : state) {
     const std::int64_t before = live_bytes;
-    const auto detector = info.make(config);
+    const auto detector = info.make(config, kSecondsAndBytes);
     detector->set_limit(kCapacityBytes);
     Timestamp time{};
     bool was_alerting = false;
@@ -118,7 +118,7 @@ void detect_interleaved(benchmark::State& state, const DetectorInfo& info, const
   for (auto _ : state) {
     std::vector<std::unique_ptr<Detector>> watched;
     for (std::size_t i = 0; i < kSeries; ++i) {
-      watched.push_back(info.make(config));
+      watched.push_back(info.make(config, kSecondsAndBytes));
       watched.back()->set_limit(kCapacityBytes);
     }
     const double begun_s = cpu_s();

@@ -71,7 +71,7 @@ std::array<std::vector<Said>, 5> follow_line(Draw draw, bool noisy, const Config
   const double flat_s = period_s * draw.log_uniform(10, 300);
   const double life_s = period_s * draw.log_uniform(120, 1500);
   const double sigma = noisy ? draw.log_uniform(1, 60) * kMiB : 0;
-  const auto detector = find_detector(config.detection.detector)->make(config.detection);
+  const auto detector = find_detector(config.detection.detector)->make(config.detection, kSecondsAndBytes);
   detector->set_limit(capacity);
   std::array<std::vector<Said>, 5> said;
   double next_s = 0;

@@ -104,7 +104,7 @@ Trace find_trace(const Options& o, const std::string& family, std::uint64_t numb
 /// What the detector alone says of the device's series, with every gate.
 void follow(const Trace& trace, const Config& config, double every_s) {
   const Played played = play(trace, config);
-  const auto detector = find_detector(config.detection.detector)->make(config.detection);
+  const auto detector = find_detector(config.detection.detector)->make(config.detection, kSecondsAndBytes);
   detector->set_limit(trace.capacity_bytes);
   double next_s = every_s;
   for (const Point& p : played.points) {

@@ -86,7 +86,7 @@ Played play(const Trace& trace, const Config& config, const Past& past) {
   if (recorded && trace.label.leak && trace.label.life_s == 0) played.oom_s = played.end_s;
   if (trace.scenario) return played;
   // What the detector alone costs, apart from the engine and the simulator.
-  const auto detector = find_detector(config.detection.detector)->make(config.detection);
+  const auto detector = find_detector(config.detection.detector)->make(config.detection, kSecondsAndBytes);
   if (trace.capacity_bytes > 0) detector->set_limit(trace.capacity_bytes);
   const auto begun = std::chrono::steady_clock::now();
   for (const Point& p : played.points) detector->observe(Timestamp{from_seconds(p.t_s)}, p.used_bytes);

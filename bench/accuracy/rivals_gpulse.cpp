@@ -38,7 +38,7 @@ DetectionConfig with(double min_slope_mb_per_sec, double confidence_threshold) {
 class Wrapped final : public Rival {
  public:
   Wrapped(std::string_view name, const DetectionConfig& config, double capacity_bytes)
-      : detector_(find_detector(name)->make(config)) {
+      : detector_(find_detector(name)->make(config, kSecondsAndBytes)) {
     detector_->set_limit(capacity_bytes);
   }
   void observe(double t_s, double used_bytes) override { detector_->observe(Timestamp{from_seconds(t_s)}, used_bytes); }

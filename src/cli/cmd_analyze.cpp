@@ -49,7 +49,6 @@ class Analysis {
     Catalog catalog;
     auto source = recording.open(catalog);
     if (!source) return failed(files, source.error().message);
-    const ScaleScope scale_scope((*source)->notes().scale);
     RunHistory history = history_;  // each recording starts with the same history
     std::optional<Engine> engine;
     const auto begin = [&] {
@@ -82,8 +81,7 @@ class Analysis {
     if (view.series.empty()) {
       const LocalTimes local = console_.local_times();
       return failed(files,
-                    broken ? broken->message
-                           : nothing_usable(notes, range_, outside_period(read, range_, catalog.clock_is_relative)));
+                    broken ? broken->message : nothing_usable(notes, range_, outside_period(read, range_, catalog)));
     }
     const auto view_of = [](const SeriesView& s) -> const SeriesView& { return s; };
     if (const Status kept = keep_gpus(view.series, options_.gpus, view_of); !kept)

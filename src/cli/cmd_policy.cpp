@@ -147,14 +147,14 @@ class Trial {
           break;
         }
       }
-      print_entry(entry, view.clock_is_relative);
+      print_entry(entry, view);
     }
   }
 
-  void print_entry(const act::AuditEntry& entry, bool relative) {
+  void print_entry(const act::AuditEntry& entry, const View& view) {
     if (json_) return console_.write(act::audit_json(entry) + '\n');
     const LocalTimes local = console_.local_times();
-    std::string line = format_moment(entry.time, relative) + "  " + entry.policy + "  ";
+    std::string line = view.moment(entry.time) + "  " + entry.policy + "  ";
     if (entry.event == "would")
       line += "would " + entry.text;
     else if (entry.event == "would_undo")
@@ -201,7 +201,7 @@ int test(const PolicyOptions& options, const LayeredConfig& layers, Console& con
       continue;
     }
     const std::string what = fmt::format("{}", fmt::join(part.files, ", "));
-    if (const Scale& scale = (*source)->notes().scale; scale.counts_steps()) {
+    if (const Scale& scale = catalog.scale; scale.counts_steps()) {
       console.error(
           fmt::format("cannot test policies on {}: it counts {} and has no clock, and policies act after some "
                       "time; pass --interval with the time that one {} takes",

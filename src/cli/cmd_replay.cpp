@@ -86,15 +86,16 @@ class Replay {
       if (broken.empty())
         console_.error(fmt::format("nothing to replay: {} has no sample{}{}; choose another range or file", what,
                                    range_.from || range_.to ? " between --since and --until" : "",
-                                   outside_period(read, range_, catalog.clock_is_relative)));
+                                   outside_period(read, range_, catalog)));
       return kFailed;
     }
     if (part.is_closed() && read.at_end) pipeline.end_of_recording();
     leaked_ |= has_leaked(*pipeline.view());
     printer.last_status(options_.explain);
     if (!options_.json)
-      printer.print(fmt::format("replayed {} of {}: {} sample{}, {}\n", format_duration(seconds_between(*first, last)),
-                                printable(what), pipeline.counts().samples, pipeline.counts().samples == 1 ? "" : "s",
+      printer.print(fmt::format("replayed {} of {}: {} sample{}, {}\n",
+                                catalog.scale.duration(seconds_between(*first, last)), printable(what),
+                                pipeline.counts().samples, pipeline.counts().samples == 1 ? "" : "s",
                                 alert_counts(pipeline.counts())));
     return !broken.empty() ? kFailed : leaked_ ? kLeak : kNoLeak;
   }
@@ -167,7 +168,6 @@ int replay(const ReplayOptions& options, const LayeredConfig& layers, Console& c
       exit_code = kFailed;
       continue;
     }
-    const ScaleScope scale_scope((*source)->notes().scale);
     std::vector<Program> programs;
     if (!part.store_path.empty())
       if (const auto reader = StoreReader::open(part.store_path))

@@ -146,7 +146,6 @@ int report(const ReportOptions& options, const LayeredConfig& layers, Console& c
   std::optional<Progress> progress(std::in_place, console, files);
   auto gathered = gatherer.gather(**kind, files, *logs);
   if (!gathered) return failed(gathered.error().message);
-  const ScaleScope scale_scope(gathered->scale);
   gathered->rules = *rules;
   if (files.size() == 1 && !gathered->is_log) add_acts(files.front(), *range, *gathered);
   const auto view_of = [](const PeriodSeries& s) -> const SeriesView& { return s.view; };

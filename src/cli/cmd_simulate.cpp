@@ -199,8 +199,9 @@ class Simulation {
   }
 
   [[nodiscard]] std::string prediction() const {
-    std::string out = fmt::format("  alert      {}: {}, probability of a leak {}\n", into(alert_->raised),
-                                  alert_words(*alert_).what, format_percent(alert_->finding.confidence));
+    std::string out =
+        fmt::format("  alert      {}: {}, probability of a leak {}\n", into(alert_->raised),
+                    alert_words(*alert_, kSecondsAndBytes).what, format_percent(alert_->finding.confidence));
     if (!alert_->finding.oom_in_s) return out;
     const Interval& eta = *alert_->finding.oom_in_s;
     out += fmt::format("  predicted  out of memory in {}\n", format_eta(eta));

@@ -88,7 +88,6 @@ int run_playback(const TopOptions& options, const Config& config, PlaybackOption
   const bool is_recording = playback.mode == top::Mode::replay;
   auto source = playback_source(config, std::move(playback));
   if (!source) return failed(console, "cannot replay: " + source.error().message);
-  const ScaleScope scale_scope(source->scale);
   const auto view = source->view;
   const auto describe = source->describe;
   const int shown = show(options, config, std::move(*source), store, console);

@@ -106,9 +106,9 @@ Result<TimeRange> time_range(const PeriodArguments& period, const std::string& t
   return range;
 }
 
-std::string outside_period(const TicksRead& read, const TimeRange& asked, bool clock_is_relative) {
+std::string outside_period(const TicksRead& read, const TimeRange& asked, const Catalog& catalog) {
   if (!read.first || (!asked.from && !asked.to)) return {};
-  std::string words = ": it is " + extent_words(read, asked, clock_is_relative);
+  std::string words = ": it is " + extent_words(read, asked, catalog);
   if (asked.from) words += ", --since is " + format_moment(*asked.from, false);
   if (asked.to) words += ", --until is " + format_moment(*asked.to, false);
   return words;

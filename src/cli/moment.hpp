@@ -9,8 +9,9 @@
 #include "core/time_range.hpp"
 
 namespace vramtrack {
+class Catalog;
 struct TicksRead;
-}
+}  // namespace vramtrack
 
 namespace vramtrack::cli {
 
@@ -34,6 +35,6 @@ Result<TimeRange> time_range(const PeriodArguments& period, const std::string& t
 
 /// What a recording without a sample in `asked` holds, and which times were meant: ": it is from A to B, and --since is
 /// C". Empty if nothing was read or no period was asked for.
-std::string outside_period(const TicksRead& read, const TimeRange& asked, bool clock_is_relative);
+std::string outside_period(const TicksRead& read, const TimeRange& asked, const Catalog& catalog);
 
 }  // namespace vramtrack::cli

@@ -43,11 +43,11 @@ void Printer::print_event(const Event& event) {
   const LocalTimes local(is_local_);
   // The end of a process shows in its alerts and in the table.
   if (!is_for_people(event)) return;
-  const bool relative = pipeline_.catalog().clock_is_relative;
+  const Catalog& catalog = pipeline_.catalog();
   if (json_)
-    print(event_json(event, relative));
+    print(event_json(event, catalog.clock_is_relative));
   else
-    print(fmt::format("{}  {}\n", format_moment(event.time, relative), printable(event.text)));
+    print(fmt::format("{}  {}\n", catalog.moment(event.time), printable(event.text)));
 }
 
 void Printer::print_alert(const AlertNotice& notice) {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "core/format.hpp"
+#include "core/scale.hpp"
 
 // A kind that is added without its words must be an error here, not a gap on some surface.
 #pragma GCC diagnostic error "-Wswitch"
@@ -57,9 +57,9 @@ EndWords words_of_end(const End& end) {
   return words;
 }
 
-std::string reason_of_end(const End& end) {
+std::string reason_of_end(const End& end, const Scale& scale) {
   const std::string who = end.pid != 0 ? fmt::format("pid {}", end.pid) : "its process";
-  const std::string level = format_bytes(static_cast<double>(end.used_bytes));
+  const std::string level = scale.bytes(end.used_bytes);
   switch (end.how) {
     case EndKind::out_of_memory:
       if (end.while_loading) return fmt::format("memory ran out at {} while {} loaded: it did not fit", level, who);

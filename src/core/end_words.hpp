@@ -28,6 +28,6 @@ EndWords words_of_end(EndKind how);
 EndWords words_of_end(const End& end);
 
 /// Why an alert ended with its run: "memory ran out at 24.0 GiB, and pid 4242 ended".
-std::string reason_of_end(const End& end);
+std::string reason_of_end(const End& end, const Scale& scale);
 
 }  // namespace vramtrack

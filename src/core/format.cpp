@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "core/local_time.hpp"
-#include "core/scale.hpp"
 #include "core/units.hpp"
 
 namespace vramtrack {
@@ -28,56 +27,25 @@ std::string mib_per_min(double bytes_per_s, bool sign) {
   return sign ? fmt::format("{:+.{}f}", rate, digits) : fmt::format("{:.{}f}", rate, digits);
 }
 
-/// An amount in the log's own unit, which is not named.
-std::string units(double bytes) {
-  const double number = finite(bytes) / scale().unit_bytes;
-  return fmt::format("{:.{}f}", number, std::abs(number) >= 100 ? 1 : 3);
-}
-
-/// "+0.12 MiB/step": growth if steps are counted instead of time.
-std::string growth_per_step(double bytes_per_s, bool sign) {
-  const double growth = finite(bytes_per_s) * scale().step_s;
-  const std::string words =
-      scale().has_unit ? format_growth(growth, scale().step) : fmt::format("{} units/{}", units(growth), scale().step);
-  return sign && growth > 0 && !words.starts_with("0 ") ? '+' + words : words;
-}
-
-/// Growth over time, in the log's own unit.
-std::string units_per_min(double bytes_per_s, bool sign) {
-  const std::string words = units(finite(bytes_per_s) * 60);
-  return (sign && bytes_per_s > 0 ? "+" : "") + words + " units/min";
-}
-
-std::string format_steps(double seconds) {
-  const double count = std::max(0.0, std::isnan(seconds) ? 0.0 : seconds) / scale().step_s;
-  if (count >= 1e12) return fmt::format("over 10^12 {}", plural(scale().step));
-  return format_count(static_cast<std::uint64_t>(std::llround(count)), scale().step);
-}
-
 }  // namespace
 
 std::string format_bytes(double bytes) {
-  if (!scale().has_unit) return units(bytes) + " (unit unknown)";
   const double value = finite(bytes);
   if (std::abs(value) >= kGiB) return fmt::format("{:.1f} GiB", value / kGiB);
   return fmt::format("{:.0f} MiB", value / kMiB);
 }
 
 std::string format_bytes_of(double used_bytes, double capacity_bytes) {
-  if (!scale().has_unit) return fmt::format("{}/{} (unit unknown)", units(used_bytes), units(capacity_bytes));
   if (finite(capacity_bytes) >= kGiB)
     return fmt::format("{:.1f}/{:.1f} GiB", finite(used_bytes) / kGiB, capacity_bytes / kGiB);
   return fmt::format("{:.0f}/{:.0f} MiB", finite(used_bytes) / kMiB, finite(capacity_bytes) / kMiB);
 }
 
 std::string format_rate(double bytes_per_s) {
-  if (scale().counts_steps()) return growth_per_step(bytes_per_s, true);
-  if (!scale().has_unit) return units_per_min(bytes_per_s, true);
   return mib_per_min(bytes_per_s, true) + " MiB/min";
 }
 
 std::string format_rate(const Interval& bytes_per_s) {
-  if (scale().counts_steps() || !scale().has_unit) return format_rate(bytes_per_s.mid);
   const std::string low = mib_per_min(bytes_per_s.low, false);
   const std::string high = mib_per_min(bytes_per_s.high, false);
   if (low == high) return format_rate(bytes_per_s.mid);
@@ -135,7 +103,6 @@ std::string format_count(std::uint64_t count, std::string_view noun) {
 }
 
 std::string format_duration(double seconds) {
-  if (scale().counts_steps()) return format_steps(seconds);
   const double s = std::max(0.0, std::isnan(seconds) ? 0.0 : seconds);
   if (s >= 10 * kYear) return "over 10 years";
   // Samplers of 10 and 50 ms exist; less than half a millisecond is noise of the arithmetic.
@@ -155,13 +122,6 @@ std::string format_oom(const Interval& seconds) {
 }
 
 std::string format_eta(const Interval& seconds) {
-  if (scale().counts_steps()) {
-    const std::string low =
-        format_number(static_cast<std::uint64_t>(std::max(0.0, finite(seconds.low) / scale().step_s)));
-    const std::string high = format_steps(seconds.high);
-    const std::string mid = format_steps(seconds.mid);
-    return high == mid ? mid : fmt::format("{} ({}–{})", mid, low, high.substr(0, high.find(' ')));
-  }
   std::string mid = format_duration(seconds.mid);
   // "0h 47m": an hour digit shows at once that these are not days.
   if (seconds.mid >= 59.5 && mid.back() == 'm' && mid.find('h') == std::string::npos)
@@ -190,15 +150,7 @@ std::string format_moment(Timestamp time, bool clock_is_relative) {
     const Timestamp moment = std::max(time, Timestamp::min() + std::chrono::seconds{1});
     return writes_local_times() ? local_moment(moment) : iso8601(std::chrono::floor<std::chrono::seconds>(moment));
   }
-  if (scale().counts_steps())
-    return fmt::format("{} {}", scale().step,
-                       format_number(static_cast<std::uint64_t>(
-                           std::max(0LL, std::llround(seconds_between(Timestamp{}, time) / scale().step_s)))));
-  const auto s = static_cast<std::int64_t>(std::llround(seconds_between(Timestamp{}, time) + scale().begins_s));
-  if (scale().is_time_of_day) {
-    const std::string clock = fmt::format("{:02}:{:02}:{:02}", s / 3600 % 24, s / 60 % 60, s % 60);
-    return s < 86'400 ? clock : fmt::format("{} on day {}", clock, s / 86'400 + 1);
-  }
+  const auto s = static_cast<std::int64_t>(std::llround(seconds_between(Timestamp{}, time)));
   return fmt::format("{}h {:02}m {:02}s after the start", s / 3600, s / 60 % 60, s % 60);
 }
 
@@ -226,8 +178,6 @@ std::string fit_right(std::string_view utf8, std::size_t width) {
 }
 
 std::string format_scaled_rate(double bytes_per_s) {
-  if (scale().counts_steps()) return growth_per_step(bytes_per_s, false);
-  if (!scale().has_unit) return units_per_min(bytes_per_s, false);
   const double mib_per_min = finite(bytes_per_s) * 60 / kMiB;
   if (std::abs(mib_per_min) >= 1024) return fmt::format("{:.1f} GiB/min", mib_per_min / 1024);
   if (std::abs(mib_per_min) >= 1 || mib_per_min == 0) return fmt::format("{:.1f} MiB/min", mib_per_min);
@@ -235,7 +185,6 @@ std::string format_scaled_rate(double bytes_per_s) {
 }
 
 std::string format_span(double seconds) {
-  if (scale().counts_steps()) return format_steps(seconds);
   const double s = finite(seconds);
   // A unit is used from two of it on: "90 s" is more precise than "2 min".
   if (s < 120) return fmt::format("{:.0f} s", s);

@@ -1,5 +1,6 @@
-// Figures as people read them: MiB, minutes and per cent. The only place where bytes, seconds and
-// ratios turn into those. Pure; every function takes any double and never prints "nan" or "inf".
+// Figures as people read them: MiB, minutes and per cent. The only place where bytes, seconds and ratios turn into
+// those. Pure; every function takes any double and never prints "nan" or "inf". Figures of a recording, which may count
+// steps or have no unit, are written by its Scale (core/scale.hpp).
 #pragma once
 
 #include <cstdint>

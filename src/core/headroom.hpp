@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "core/scale.hpp"
+
 namespace vramtrack {
 
 /// Of a process: its own need. Of a device: what would be in use if the process came to its need that leaves least;
@@ -27,6 +29,6 @@ struct Headroom {
 
 /// "peaks at 84.1 of 93.6 GiB; the last 3 runs needed up to 11.2 GiB more than now: does not fit beside pid 88, 1.7 GiB
 /// are missing". `capacity_bytes`: of a device.
-std::string headroom_words(const Headroom& headroom, std::optional<std::uint64_t> capacity_bytes);
+std::string headroom_words(const Headroom& headroom, std::optional<std::uint64_t> capacity_bytes, const Scale& scale);
 
 }  // namespace vramtrack

@@ -13,6 +13,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/scale.hpp"
+
 namespace vramtrack {
 
 enum class Metric : std::uint8_t {
@@ -205,6 +207,12 @@ class Catalog {
   /// True if the recording had only relative seconds: its times are offsets from the epoch and are never shown as
   /// dates.
   bool clock_is_relative = false;
+
+  /// What the figures of a recording count; set when its source is opened, and the same from then on.
+  Scale scale;
+
+  /// As people read it.
+  [[nodiscard]] std::string moment(Timestamp time) const { return scale.moment(time, clock_is_relative); }
 
   /// True if the source lists the processes of its devices: a device without any then has no visible process.
   bool processes_are_listed = false;

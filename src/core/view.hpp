@@ -71,6 +71,7 @@ struct Notice {
 struct View {
   Timestamp time;                  ///< of the last sample taken in
   bool clock_is_relative = false;  ///< times are offsets from zero, not dates
+  Scale scale;                     ///< of a recording: its functions write the figures below
   std::vector<std::string> files;  ///< of a recording; empty when live
   /// Devices first (by index), then processes by device: living before ended, then leaking ones, then the larger.
   std::vector<SeriesView> series;
@@ -79,6 +80,8 @@ struct View {
   std::vector<std::string> first_skipped;
   std::vector<std::string> warnings;
 
+  /// As people read it.
+  [[nodiscard]] std::string moment(Timestamp at) const { return scale.moment(at, clock_is_relative); }
   /// For each process that has a Stall with that judgement, its series that holds most; in the order of `series`.
   [[nodiscard]] std::vector<const SeriesView*> stalls(StallJudgement judgement) const {
     std::vector<const SeriesView*> out;

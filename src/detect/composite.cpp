@@ -13,7 +13,8 @@ namespace {
 
 class Composite final : public Detector {
  public:
-  explicit Composite(const DetectionConfig& config) : trend_(make_linear_trend(config)), spike_(make_spike(config)) {}
+  Composite(const DetectionConfig& config, const Scale& figures)
+      : trend_(make_linear_trend(config, figures)), spike_(make_spike(config, figures)) {}
 
   void observe(Timestamp time, double used_bytes) override {
     const bool trend_stood = trend_->alerting();
@@ -64,8 +65,8 @@ class Composite final : public Detector {
   const Detector* last_ended_ = nullptr;
 };
 
-std::unique_ptr<Detector> make_composite(const DetectionConfig& config) {
-  return std::make_unique<Composite>(config);
+std::unique_ptr<Detector> make_composite(const DetectionConfig& config, const Scale& figures) {
+  return std::make_unique<Composite>(config, figures);
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <utility>
 
-#include "core/format.hpp"
 #include "core/units.hpp"
 
 namespace vramtrack {
@@ -177,7 +176,7 @@ void CycleJudge::observe(Timestamp time, double used_bytes) {
     return end("the program released what earlier cycles had left");
   if (seconds_between(cycles_.troughs().back().time, time) > kPatienceCycles * climb_->cycle_s)
     return end(
-        fmt::format("no cycle has ended for {}", format_span(seconds_between(cycles_.troughs().back().time, time))));
+        fmt::format("no cycle has ended for {}", figures_.span(seconds_between(cycles_.troughs().back().time, time))));
 }
 
 void CycleJudge::decide() {
@@ -246,8 +245,8 @@ Finding CycleJudge::finding() const {
           ? fmt::format("each of the last {} cycles began higher than the one before", c.cycles)
           : fmt::format("of the last {} cycles, {} began lower than all that followed", c.cycles, c.lows);
   f.because = fmt::format("{}: each leaves {} behind on average, {} in {}{}; odds of this by chance: {}", cycles,
-                          format_bytes(c.step_bytes), format_bytes(c.net_bytes),
-                          format_span(seconds_between(c.onset, cycles_.troughs().back().time)),
+                          figures_.bytes(c.step_bytes), figures_.bytes(c.net_bytes),
+                          figures_.span(seconds_between(c.onset, cycles_.troughs().back().time)),
                           left ? (*left < 1 ? std::string("; the next one will not fit")
                                             : fmt::format("; {:.0f} more fit", std::floor(*left)))
                                : std::string(),

@@ -63,7 +63,8 @@ std::optional<Climb> climb_of(const std::vector<Trough>& troughs, double least_b
 /// Judges a series by its troughs. It is confirmed only when little is left: a load that grows looks the same.
 class CycleJudge final : public Detector {
  public:
-  explicit CycleJudge(const DetectionConfig& config) : config_(config) {}
+  /// `figures`: as for DetectorInfo::make.
+  CycleJudge(const DetectionConfig& config, const Scale& figures) : config_(config), figures_(figures) {}
 
   void observe(Timestamp time, double used_bytes) override;
   void set_limit(std::optional<double> limit_bytes) override { limit_bytes_ = limit_bytes; }
@@ -79,6 +80,7 @@ class CycleJudge final : public Detector {
   [[nodiscard]] std::optional<double> cycles_left() const;
 
   DetectionConfig config_;
+  const Scale& figures_;
   Cycles cycles_;
   std::optional<Climb> climb_;
   std::optional<double> limit_bytes_;

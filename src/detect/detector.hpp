@@ -120,7 +120,8 @@ class Detector {
 struct DetectorInfo {
   std::string_view name;  ///< as in detectors.def
   std::string_view help;  ///< one line: what it looks at
-  std::unique_ptr<Detector> (*make)(const DetectionConfig& config);
+  /// `figures` writes the figures of its sentences; it must outlive the detector.
+  std::unique_ptr<Detector> (*make)(const DetectionConfig& config, const Scale& figures);
 };
 
 /// The registered detectors in the order of detectors.def. The first is the default.

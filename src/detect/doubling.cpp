@@ -7,7 +7,6 @@
 #include <span>
 #include <utility>
 
-#include "core/format.hpp"
 #include "core/median.hpp"
 #include "core/units.hpp"
 
@@ -136,7 +135,7 @@ Finding DoublingJudge::finding() const {
       "grows like a doubling pool, which is how JAX and TensorFlow reserve memory: the last {} steps are each twice "
       "the one "
       "before, up to {}, and each was used up at {}{}",
-      pool_.steps().size(), format_bytes(step.bytes), format_scaled_rate(rate), left);
+      pool_.steps().size(), figures_.bytes(step.bytes), figures_.scaled_rate(rate), left);
   return f;
 }
 

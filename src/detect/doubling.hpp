@@ -38,7 +38,8 @@ class DoublingPool {
 /// Judges a series by that: a pool that is used up at one rate, time after time, is filled by something that continues.
 class DoublingJudge final : public Detector {
  public:
-  explicit DoublingJudge(const DetectionConfig& config) : config_(config) {}
+  /// `figures`: as for DetectorInfo::make.
+  DoublingJudge(const DetectionConfig& config, const Scale& figures) : config_(config), figures_(figures) {}
 
   void observe(Timestamp time, double used_bytes) override;
   void set_limit(std::optional<double> limit_bytes) override { limit_bytes_ = limit_bytes; }
@@ -53,6 +54,7 @@ class DoublingJudge final : public Detector {
   [[nodiscard]] int doublings_left() const;
 
   DetectionConfig config_;
+  const Scale& figures_;
   DoublingPool pool_;
   std::optional<double> limit_bytes_;
   double rate_bytes_per_s_ = 0;  ///< the median of the pool's rates

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <vector>
 
-#include "core/format.hpp"
 #include "core/median.hpp"
 #include "core/units.hpp"
 
@@ -243,14 +242,14 @@ ExperienceWord ProgramExperience::word(const Rise& rise, std::optional<Timestamp
   return w;
 }
 
-std::string ProgramExperience::describe(const ExperienceWord& word) const {
+std::string ProgramExperience::describe(const ExperienceWord& word, const Scale& scale) const {
   const auto runs = [](int n) { return fmt::format("{} earlier run{} of this program", n, n == 1 ? "" : "s"); };
   switch (word.kind) {
     case ExperienceWord::Kind::inside:
-      return fmt::format("; {} settled at {} after {}", runs(word.runs), format_bytes(usual_settled_bytes_),
-                         format_span(usual_warm_up_s_));
+      return fmt::format("; {} settled at {} after {}", runs(word.runs), scale.bytes(usual_settled_bytes_),
+                         scale.span(usual_warm_up_s_));
     case ExperienceWord::Kind::left:
-      return fmt::format("; {} went no higher than {}", runs(word.runs), format_bytes(highest_bytes_));
+      return fmt::format("; {} went no higher than {}", runs(word.runs), scale.bytes(highest_bytes_));
     case ExperienceWord::Kind::leaked:
       return fmt::format("; {} of {} leaked", leaked_, runs(word.runs));
     default:
@@ -258,9 +257,9 @@ std::string ProgramExperience::describe(const ExperienceWord& word) const {
   }
 }
 
-std::string Experience::because(const Rise& rise) const {
-  return fmt::format("rose {} in {}{}", format_bytes(rise.net_bytes),
-                     format_span(seconds_between(rise.start, rise.end)), describe(word(rise)));
+std::string Experience::because(const Rise& rise, const Scale& scale) const {
+  return fmt::format("rose {} in {}{}", scale.bytes(rise.net_bytes), scale.span(seconds_between(rise.start, rise.end)),
+                     describe(word(rise), scale));
 }
 
 ExperienceWord Experience::word(const Rise& rise) const {
@@ -285,12 +284,12 @@ bool Experience::knows_days(const Rise& rise) const {
   return kind == ExperienceWord::Kind::left || kind == ExperienceWord::Kind::leaked || days_.like(rise).known > 0;
 }
 
-std::string Experience::describe(const ExperienceWord& word) const {
+std::string Experience::describe(const ExperienceWord& word, const Scale& scale) const {
   if (word.kind == ExperienceWord::Kind::like_days)
     return fmt::format("; it rose like this at this time on {} day{} before, and fell again", word.runs,
                        word.runs == 1 ? "" : "s");
-  if (process_ != nullptr) return process_->describe(word);
-  return program_ ? program_->describe(word) : std::string();
+  if (process_ != nullptr) return process_->describe(word, scale);
+  return program_ ? program_->describe(word, scale) : std::string();
 }
 
 }  // namespace vramtrack

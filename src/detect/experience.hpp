@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/program.hpp"
+#include "core/scale.hpp"
 #include "detect/days.hpp"
 
 namespace vramtrack {
@@ -58,7 +59,7 @@ class ProgramExperience {
   /// `begin`: when the run of the rise began; nullopt: not known. O(1).
   [[nodiscard]] ExperienceWord word(const Rise& rise, std::optional<Timestamp> begin) const;
   /// "; 3 earlier runs of this program settled at 12.0 GiB after 9 min"; empty if the word decides nothing.
-  [[nodiscard]] std::string describe(const ExperienceWord& word) const;
+  [[nodiscard]] std::string describe(const ExperienceWord& word, const Scale& scale) const;
 
   /// The known runs, whatever became of them.
   [[nodiscard]] int runs() const { return runs_; }
@@ -101,9 +102,9 @@ class Experience {
   /// Whether, as far as experience goes, the rise is not the first morning of a daily load: the series was seen at this
   /// time of an earlier day, or earlier runs of its program were seen at this age (or leaked).
   [[nodiscard]] bool knows_days(const Rise& rise) const;
-  [[nodiscard]] std::string describe(const ExperienceWord& word) const;
+  [[nodiscard]] std::string describe(const ExperienceWord& word, const Scale& scale) const;
   /// For a rise that its word explains: "rose 9.1 GiB in 8 min; 3 earlier runs of this program settled at ...".
-  [[nodiscard]] std::string because(const Rise& rise) const;
+  [[nodiscard]] std::string because(const Rise& rise, const Scale& scale) const;
 
  private:
   std::shared_ptr<const ProgramExperience> program_;

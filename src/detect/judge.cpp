@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "core/format.hpp"
 #include "detect/calibration.hpp"
 #include "detect/forecast.hpp"
 #include "detect/rivals.hpp"
@@ -262,7 +261,7 @@ void Judge::observe_derived() {
   };
   const auto free_bytes = limit_bytes_ ? std::optional(*limit_bytes_ - creep_.first_bytes()) : std::nullopt;
   const bool separable = creep_.separable(free_bytes);
-  if (separable && !creeping_.has_begun()) creeping_.begin(std::make_unique<Judge>(config_, Of::creep));
+  if (separable && !creeping_.has_begun()) creeping_.begin(std::make_unique<Judge>(config_, figures_, Of::creep));
   if (creeping_.has_begun()) {
     const bool stood = creeping_.alerts();
     creeping_.observe(last_, creep_.bytes(), limit(creep_.bytes(), creep_.share_seen()), separable);
@@ -273,14 +272,14 @@ void Judge::observe_derived() {
   }
   const auto shift = distributions_.observe(last_, static_cast<double>(last_bytes_));
   if (!shift || !creep_.is_busy(free_bytes)) return;
-  if (!shifting_.has_begun()) shifting_.begin(std::make_unique<Judge>(config_, Of::shift));
+  if (!shifting_.has_begun()) shifting_.begin(std::make_unique<Judge>(config_, figures_, Of::shift));
   shifting_.observe(last_, *shift, limit(*shift, 1), *shift - distributions_.reference_bytes() >= kLeastShift);
 }
 
 /// What the series does at its large falls, and at its large steps.
 void Judge::observe_steps() {
-  if (!cycling_.has_begun()) cycling_.begin(std::make_unique<CycleJudge>(config_));
-  if (!doubling_.has_begun()) doubling_.begin(std::make_unique<DoublingJudge>(config_));
+  if (!cycling_.has_begun()) cycling_.begin(std::make_unique<CycleJudge>(config_, figures_));
+  if (!doubling_.has_begun()) doubling_.begin(std::make_unique<DoublingJudge>(config_, figures_));
   for (Derived* derived : {&cycling_, &doubling_}) {
     const bool stood = derived->alerts();
     derived->observe(last_, static_cast<double>(last_bytes_), limit_bytes_, true);
@@ -327,20 +326,20 @@ void Judge::decide(Standing& standing) {
   if (load_of(standing.start(), last_, static_cast<double>(last_bytes_) - standing.start_bytes()))
     return end(standing, AlertEnd::withdrawn, "the program is loading: its growth is not a leak", true);
   if (const LifetimesWord word = lifetimes_of(standing); word.kind == LifetimesWord::Kind::dies)
-    return end(standing, AlertEnd::withdrawn, "what is allocated is given back: " + word.describe(), true);
+    return end(standing, AlertEnd::withdrawn, "what is allocated is given back: " + word.describe(figures_), true);
   if (is_held()) return standing.hold(last_);
   const Level& level = scales_.level(standing.level());
   const double paused_s = seconds_between(standing.held_until(), last_);
   // No scale keeps it alive once the growth has stood still for too long.
   if (const Pause pause = pause_of_rise(standing.start(), standing.net_bytes()); pause.has_ended())
     return end(standing, AlertEnd::withdrawn,
-               fmt::format("the growth ended: memory has not grown for {}", format_span(pause.still_s)));
+               fmt::format("the growth ended: memory has not grown for {}", figures_.span(pause.still_s)));
   if (paused_s < standing.patience_s(level)) return;
   end(standing, AlertEnd::withdrawn,
       standing.is_given_back(level)
           ? "the program is releasing the growth"
           : fmt::format("the growth did not continue: no time scale has shown evidence of a leak for {}",
-                        format_span(paused_s)));
+                        figures_.span(paused_s)));
 }
 
 Pause Judge::pause_of_rise(Timestamp start, double net_bytes) const {
@@ -633,6 +632,8 @@ std::optional<Evidence> Judge::best() const {
 
 const DetectorInfo judge_detector{
     "judge", "floors and peaks at twelve time scales, rival explanations weighed, first-passage forecast (default)",
-    [](const DetectionConfig& config) -> std::unique_ptr<Detector> { return std::make_unique<Judge>(config); }};
+    [](const DetectionConfig& config, const Scale& figures) -> std::unique_ptr<Detector> {
+      return std::make_unique<Judge>(config, figures);
+    }};
 
 }  // namespace vramtrack

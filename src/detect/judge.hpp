@@ -39,7 +39,8 @@ class Judge final : public Detector {
  public:
   /// What a judge reads: a series, the creep between the jumps of one, or the shift that all its quantiles share.
   enum class Of : std::uint8_t { series, creep, shift };
-  explicit Judge(const DetectionConfig& config, Of of = Of::series) : config_(config), of_(of) {}
+  explicit Judge(const DetectionConfig& config, const Scale& figures, Of of = Of::series)
+      : config_(config), figures_(figures), of_(of) {}
 
   void observe(Timestamp time, double used_bytes) override;
   void set_limit(std::optional<double> limit_bytes) override { limit_bytes_ = limit_bytes; }
@@ -129,9 +130,11 @@ class Judge final : public Detector {
   void describe_settling(Finding& f, const Evidence& e) const;
   void describe_load(Finding& f, const Evidence& e) const;
   void describe_rise(Finding& f, const Evidence& e) const;
+  [[nodiscard]] std::string pause_words(const Standing& standing, std::string_view otherwise) const;
   void describe_pause(Finding& f, const std::optional<Evidence>& e) const;
 
   DetectionConfig config_;
+  const Scale& figures_;
   Of of_;
   Scales scales_;
   Creep creep_;

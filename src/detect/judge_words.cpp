@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "core/format.hpp"
-#include "core/scale.hpp"
 #include "detect/calibration.hpp"
 #include "detect/forecast.hpp"
 #include "detect/judge.hpp"
@@ -35,13 +34,6 @@ std::string chance_words(double nats) {
   return fmt::format("1 in {}", format_number(static_cast<std::uint64_t>(std::round(odds / unit) * unit)));
 }
 
-/// Why something stands that nothing supports at this moment.
-std::string pause_words(const Standing& standing, Timestamp now, std::string_view otherwise) {
-  return fmt::format("rose {} over {}, but has not grown for {}: {} unless it grows again",
-                     format_bytes(standing.net_bytes()), format_span(standing.duration_s()),
-                     format_span(seconds_between(standing.held_until(), now)), otherwise);
-}
-
 }  // namespace
 
 Finding Judge::finding() const {
@@ -65,15 +57,15 @@ Finding Judge::finding() const {
       (samples_ < static_cast<std::uint64_t>(config_.minimum_samples) ||
        seconds_between(first_, last_) < std::min(min_duration_s(), kSpeaksAfter_s))) {
     f.because = fmt::format("{} sample{} over {}: a verdict needs at least {} samples and {}", samples_,
-                            samples_ == 1 ? "" : "s", format_span(seconds_between(first_, last_)),
-                            config_.minimum_samples, format_span(min_duration_s()));
+                            samples_ == 1 ? "" : "s", figures_.span(seconds_between(first_, last_)),
+                            config_.minimum_samples, figures_.span(min_duration_s()));
     // These are a few figures pasted from a report: each stands for a long time, and there will be no more.
     const double rise = static_cast<double>(last_bytes_) - static_cast<double>(before_bytes_);
-    if (scale().counts_steps() && samples_ > 1 && limit_bytes_ && rise > 0) {
+    if (figures_.counts_steps() && samples_ > 1 && limit_bytes_ && rise > 0) {
       const double step_s = seconds_between(before_, last_);
       f.because +=
-          fmt::format("; if it continues as in the last {}, memory will be full in {}", format_span(step_s),
-                      format_span(std::max(0.0, *limit_bytes_ - static_cast<double>(last_bytes_)) / rise * step_s));
+          fmt::format("; if it continues as in the last {}, memory will be full in {}", figures_.span(step_s),
+                      figures_.span(std::max(0.0, *limit_bytes_ - static_cast<double>(last_bytes_)) / rise * step_s));
     }
     return f;
   }
@@ -93,16 +85,23 @@ Finding Judge::finding() const {
     describe_settling(f, *e);
   } else {
     const double matters = std::max(min_growth_bytes(), kMattersShare * static_cast<double>(epoch_high_));
-    describe_rest(f, scales_, jumps_, {last_, static_cast<double>(last_bytes_), matters, finest_useful()});
+    describe_rest(f, scales_, jumps_, {last_, static_cast<double>(last_bytes_), matters, finest_useful(), figures_});
     // What rests now is not why it is suspected.
-    if (f.stage == Stage::suspected) f.because = pause_words(suspicion_, last_, "the suspicion will be dropped");
+    if (f.stage == Stage::suspected) f.because = pause_words(suspicion_, "the suspicion will be dropped");
     if (const LifetimesWord word = given_back ? lifetimes_of(*e) : LifetimesWord{}; word.denies())
-      f.because =
-          fmt::format("rose {} in {}, but {}", format_bytes(e->net_bytes), format_span(e->duration_s),
-                      word.kind == LifetimesWord::Kind::dies ? "what is allocated is given back: " + word.describe()
-                                                             : word.describe());
+      f.because = fmt::format("rose {} in {}, but {}", figures_.bytes(e->net_bytes), figures_.span(e->duration_s),
+                              word.kind == LifetimesWord::Kind::dies
+                                  ? "what is allocated is given back: " + word.describe(figures_)
+                                  : word.describe(figures_));
   }
   return f;
+}
+
+/// Why something stands that nothing supports at this moment.
+std::string Judge::pause_words(const Standing& standing, std::string_view otherwise) const {
+  return fmt::format("rose {} over {}, but has not grown for {}: {} unless it grows again",
+                     figures_.bytes(standing.net_bytes()), figures_.span(standing.duration_s()),
+                     figures_.span(seconds_between(standing.held_until(), last_)), otherwise);
 }
 
 Finding Judge::derived_finding(const Derived& derived) const {
@@ -126,7 +125,7 @@ Finding Judge::derived_finding(const Derived& derived) const {
   for (double* rate : {&f.growth_bytes_per_s.low, &f.growth_bytes_per_s.mid, &f.growth_bytes_per_s.high})
     *rate /= creep_.share_seen();
   f.because = fmt::format("grows beneath {} jumps that cancel out: {}; without interruptions the rate would be {}",
-                          creep_.jumps(), f.because, format_scaled_rate(f.growth_bytes_per_s.mid));
+                          creep_.jumps(), f.because, figures_.scaled_rate(f.growth_bytes_per_s.mid));
   return f;
 }
 
@@ -146,12 +145,12 @@ void Judge::describe_settling(Finding& f, const Evidence& e) const {
   f.r_squared = forecasted.r_squared;
   f.onset = e.start;
   f.because = fmt::format("rose {} in {} and is slowing (centroid of the growth {:.2f}; 0.50 is steady)",
-                          format_bytes(e.net_bytes), format_span(e.duration_s), e.centroid);
-  if (e.plateau_bytes) f.because += fmt::format("; settling near {}", format_bytes(*e.plateau_bytes));
+                          figures_.bytes(e.net_bytes), figures_.span(e.duration_s), e.centroid);
+  if (e.plateau_bytes) f.because += fmt::format("; settling near {}", figures_.bytes(*e.plateau_bytes));
   if (experienced(e).explains())
-    f.because = experience_->because({e.start, e.end, e.start_bytes, e.net_bytes});
+    f.because = experience_->because({e.start, e.end, e.start_bytes, e.net_bytes}, figures_);
   else if (of_siblings(e).explains())
-    f.because = fmt::format("rose {} in {}", format_bytes(e.net_bytes), format_span(e.duration_s));
+    f.because = fmt::format("rose {} in {}", figures_.bytes(e.net_bytes), figures_.span(e.duration_s));
   f.because += of_siblings(e).describe();
 }
 
@@ -168,9 +167,9 @@ void Judge::describe_load(Finding& f, const Evidence& e) const {
   const double so_far = static_cast<double>(last_bytes_) - its.bytes;
   const bool of_this_life = load_of(its.begin, last_, so_far).has_value();
   const auto read = facts_->read_since(of_this_life ? its.begin : e.start);
-  f.because = fmt::format("loading, {} so far", format_bytes(of_this_life ? so_far : e.net_bytes));
+  f.because = fmt::format("loading, {} so far", figures_.bytes(of_this_life ? so_far : e.net_bytes));
   if (load.read_bytes && read)
-    f.because += fmt::format("; {} read", format_bytes(*read));
+    f.because += fmt::format("; {} read", figures_.bytes(*read));
   else if (load.idle)
     f.because += "; the GPU has not begun to work";
   else
@@ -187,7 +186,7 @@ void Judge::describe_pause(Finding& f, const std::optional<Evidence>& e) const {
     f.onset = growth_.lives() ? growth_.onset() : e->start;
     f.pattern = shape_of(scales_, *e, forecast(scales_, *e, std::nullopt).r_squared);
   }
-  f.because = pause_words(alert_, last_, "the alert will be withdrawn");
+  f.because = pause_words(alert_, "the alert will be withdrawn");
 }
 
 /// `shown`: the window that shows it best. The words describe the whole growth.
@@ -219,16 +218,16 @@ void Judge::describe_rise(Finding& f, const Evidence& shown) const {
     f.oom_in_s = oom_in_s;
     if (f.pattern == Pattern::sudden_spike) f.spike = SpikeOutcome::still_growing;
   }
-  f.because =
-      fmt::format("floor rose {} in {} ({}{}), {} new highs in {} spans of {}; odds of this by chance: {}; {}; {}",
-                  format_bytes(e.net_bytes), format_span(e.duration_s), format_scaled_rate(f.growth_bytes_per_s.mid),
-                  forecasted.rate_for_s ? " for the last " + format_span(*forecasted.rate_for_s) : "", e.rises,
-                  e.buckets, format_span(Scales::width_s(e.level)), chance_words(e.nats),
-                  e.centroid >= 0.495 ? "not slowing"
-                                      : fmt::format("slightly slowing (centroid {:.2f}; 0.50 is steady)", e.centroid),
-                  e.co_moving ? "peaks rise with it" : "peaks do not rise with it");
+  f.because = fmt::format(
+      "floor rose {} in {} ({}{}), {} new highs in {} spans of {}; odds of this by chance: {}; {}; {}",
+      figures_.bytes(e.net_bytes), figures_.span(e.duration_s), figures_.scaled_rate(f.growth_bytes_per_s.mid),
+      forecasted.rate_for_s ? " for the last " + figures_.span(*forecasted.rate_for_s) : "", e.rises, e.buckets,
+      figures_.span(Scales::width_s(e.level)), chance_words(e.nats),
+      e.centroid >= 0.495 ? "not slowing"
+                          : fmt::format("slightly slowing (centroid {:.2f}; 0.50 is steady)", e.centroid),
+      e.co_moving ? "peaks rise with it" : "peaks do not rise with it");
   if (shown.new_high) f.because += ", to new highs";
-  if (experience_) f.because += experience_->describe(experienced(shown));
+  if (experience_) f.because += experience_->describe(experienced(shown), figures_);
   f.because += of_siblings(shown).describe();
   if (precedent_odds(shown) > 0)
     f.because +=
@@ -236,7 +235,7 @@ void Judge::describe_rise(Finding& f, const Evidence& shown) const {
             ? "; an earlier run grew at about this rate and ran out of memory"
             : fmt::format("; {} earlier runs grew at about this rate and ran out of memory", precedent_->ran_out);
   if (const LifetimesWord word = lifetimes_of(e); word.kind == LifetimesWord::Kind::stays)
-    f.because += "; " + word.describe();
+    f.because += "; " + word.describe(figures_);
   // While it waits for that, and if the end of a recording has decided.
   if (shown.most_confidence < 1 && (f.state == State::growing || f.stage == Stage::confirmed_at_end))
     f.because += "; it may be the morning of a daily load: another day will show";
@@ -244,7 +243,7 @@ void Judge::describe_rise(Finding& f, const Evidence& shown) const {
     f.because += f.stage == Stage::suspected ? "; suspected, not confirmed yet" : "; not yet decidable";
     if (oom_in_s) {
       f.oom_if_growth_continues_s = oom_in_s->mid;
-      f.because += fmt::format("; if the growth continues, memory runs out in {}", format_duration(oom_in_s->mid));
+      f.because += fmt::format("; if the growth continues, memory runs out in {}", figures_.duration(oom_in_s->mid));
     }
   }
   if (f.state == State::slow_growth)
@@ -259,30 +258,30 @@ void Judge::describe_rise(Finding& f, const Evidence& shown) const {
 std::vector<std::string> Judge::explain() const {
   std::vector<std::string> lines;
   lines.push_back(fmt::format("{} samples, period {:.3g} s, highest since the last restart {}, limit {}", samples_,
-                              period_.median_s(), format_bytes(static_cast<double>(epoch_high_)),
-                              limit_bytes_ ? format_bytes(*limit_bytes_) : "unknown"));
+                              period_.median_s(), figures_.bytes(static_cast<double>(epoch_high_)),
+                              limit_bytes_ ? figures_.bytes(*limit_bytes_) : "unknown"));
   if (creeping_.has_begun())
-    lines.push_back(fmt::format("creep: {} between {} jumps, {:.0f} % of the samples; {}", format_bytes(creep_.bytes()),
-                                creep_.jumps(), 100 * creep_.share_seen(),
+    lines.push_back(fmt::format("creep: {} between {} jumps, {:.0f} % of the samples; {}",
+                                figures_.bytes(creep_.bytes()), creep_.jumps(), 100 * creep_.share_seen(),
                                 creeping_.suspects() ? "suspected" : "not suspected"));
   for (std::size_t k = finest_useful(); k < Scales::kLevels; ++k) {
     const Level& level = scales_.level(k);
     if (level.size() == 0) continue;
     const auto e = weigh_in_context(k);
     if (!e) {
-      lines.push_back(fmt::format("scale {}: {} spans, no rising window ({:.1f} nats)", format_span(Scales::width_s(k)),
-                                  level.size(), level.drift().nats()));
+      lines.push_back(fmt::format("scale {}: {} spans, no rising window ({:.1f} nats)",
+                                  figures_.span(Scales::width_s(k)), level.size(), level.drift().nats()));
       continue;
     }
-    lines.push_back(
-        fmt::format("scale {}: +{} in {} ({} spans, {} new highs), {:.1f} nats, centroid {:.3f} +- {:.3f}, rivals "
-                    "noise {:.3f} warm-up {:.3f} cycle {:.3f} churn {:.2f} day {:.2f}, clockwork {:.3g}, "
-                    "quiet {} before, P {:.3f}; peaks +{} {}, {}, {}, {}",
-                    format_span(Scales::width_s(k)), format_bytes(e->net_bytes), format_span(e->duration_s), e->buckets,
-                    e->rises, e->nats, e->centroid, e->centroid_se, e->noise, e->warm_up, e->cycle, e->churn, e->day,
-                    e->clockwork, format_span(e->quiet_s), e->probability, format_bytes(e->peak_rise_bytes),
-                    e->co_moving ? "move along" : "do not move along", e->new_high ? "new territory" : "seen before",
-                    e->stopped ? "stopped" : "goes on", e->material ? "material" : "not (yet) material"));
+    lines.push_back(fmt::format(
+        "scale {}: +{} in {} ({} spans, {} new highs), {:.1f} nats, centroid {:.3f} +- {:.3f}, rivals "
+        "noise {:.3f} warm-up {:.3f} cycle {:.3f} churn {:.2f} day {:.2f}, clockwork {:.3g}, "
+        "quiet {} before, P {:.3f}; peaks +{} {}, {}, {}, {}",
+        figures_.span(Scales::width_s(k)), figures_.bytes(e->net_bytes), figures_.span(e->duration_s), e->buckets,
+        e->rises, e->nats, e->centroid, e->centroid_se, e->noise, e->warm_up, e->cycle, e->churn, e->day, e->clockwork,
+        figures_.span(e->quiet_s), e->probability, figures_.bytes(e->peak_rise_bytes),
+        e->co_moving ? "move along" : "do not move along", e->new_high ? "new territory" : "seen before",
+        e->stopped ? "stopped" : "goes on", e->material ? "material" : "not (yet) material"));
     if (const int falls = level.regimes().falls(); falls > 0)
       lines.back() += fmt::format(", {} fall{} before", falls, falls == 1 ? "" : "s");
   }

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/format.hpp"
-
 namespace vramtrack {
 namespace {
 
@@ -61,10 +59,10 @@ double LifetimesWord::odds() const {
   return kind == Kind::stays ? kOdds : 0;
 }
 
-std::string LifetimesWord::describe() const {
+std::string LifetimesWord::describe(const Scale& scale) const {
   if (kind == Kind::none) return {};
-  if (kind == Kind::stopped) return fmt::format("{} has allocated nothing for {}", site, format_span(stopped_s));
-  return fmt::format("of what {} allocated {} ago {:.0f} % is still live", site, format_span(age_s), 100 * share);
+  if (kind == Kind::stopped) return fmt::format("{} has allocated nothing for {}", site, scale.span(stopped_s));
+  return fmt::format("of what {} allocated {} ago {:.0f} % is still live", site, scale.span(age_s), 100 * share);
 }
 
 Lifetimes::Point Lifetimes::Line::at(Timestamp time) const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/lifetimes.hpp"
+#include "core/scale.hpp"
 #include "core/time.hpp"
 
 namespace vramtrack {
@@ -30,7 +31,7 @@ struct LifetimesWord {
   /// Odds for a leak against all of its rivals but chance: 0 or 16.
   [[nodiscard]] double odds() const;
   /// "of what train.py:57 train_step allocated 5 min ago 98 % is still live"; empty for Kind::none.
-  [[nodiscard]] std::string describe() const;
+  [[nodiscard]] std::string describe(const Scale& scale) const;
 };
 
 /// Of one process. Memory: at most 150 KiB. A question costs some 100 operations for each line that was reported.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/format.hpp"
 #include "core/units.hpp"
 #include "detect/alerting_detector.hpp"
 
@@ -26,8 +25,9 @@ constexpr double kReleasedShare = 0.5;
 
 class LinearTrend final : public AlertingDetector {
  public:
-  explicit LinearTrend(const DetectionConfig& config)
-      : config_(config),
+  LinearTrend(const DetectionConfig& config, const Scale& figures)
+      : AlertingDetector(figures),
+        config_(config),
         min_slope_(config.min_slope_mb_per_sec * kMiB),
         min_duration_s_(config.minimum_duration_minutes * kSecondsPerMinute),
         window_(config.analysis_window_hours * kSecondsPerHour) {}
@@ -57,7 +57,7 @@ class LinearTrend final : public AlertingDetector {
     finding.confidence = trend.confidence;
     finding.growth_bytes_per_s = slope_interval(fit);
     finding.r_squared = fit.r_squared;
-    finding.because = trend_words(trend, window_);
+    finding.because = trend_words(trend, window_, figures_);
     const bool line = fit.r_squared >= config_.min_r_squared;
     if (alerting_) {
       finding.state = State::leaking;
@@ -103,14 +103,14 @@ class LinearTrend final : public AlertingDetector {
 
   [[nodiscard]] std::string too_short_words() const {
     return fmt::format("{:.0f} sample{} over {}: at least {} over {} are needed", window_.samples(),
-                       window_.samples() == 1 ? "" : "s", format_span(window_.span_s()), config_.minimum_samples,
-                       format_span(min_duration_s_));
+                       window_.samples() == 1 ? "" : "s", figures_.span(window_.span_s()), config_.minimum_samples,
+                       figures_.span(min_duration_s_));
   }
 
   /// The first threshold that `trend` misses, in words. `ease`: the share of each threshold that suffices.
   [[nodiscard]] std::optional<std::string> missed(const Trend& trend, double ease) const {
     if (trend.fit.slope_per_s < ease * min_slope_ || trend.fit.slope_per_s <= 0)
-      return fmt::format("below the minimum slope of {}", format_scaled_rate(min_slope_));
+      return fmt::format("below the minimum slope of {}", figures_.scaled_rate(min_slope_));
     if (trend.fit.r_squared < ease * config_.min_r_squared)
       return fmt::format("R2 below {:.2f}", config_.min_r_squared);
     if (trend.confidence < ease * config_.confidence_threshold)
@@ -149,9 +149,9 @@ class LinearTrend final : public AlertingDetector {
     const double grown = highest_bytes_ - raised_bytes_;
     const bool released = left < kReleasedShare * grown;
     last_end_ = released ? AlertEnd::released : AlertEnd::withdrawn;
-    last_end_reason_ =
-        released ? fmt::format("{} of the {} of growth was released", format_bytes(grown - left), format_bytes(grown))
-                 : reason;
+    last_end_reason_ = released ? fmt::format("{} of the {} of growth was released", figures_.bytes(grown - left),
+                                              figures_.bytes(grown))
+                                : reason;
   }
 
   const DetectionConfig config_;
@@ -180,13 +180,13 @@ Trend judge_trend(const TrendWindow& window, double min_r_squared, double min_sl
   return trend;
 }
 
-std::string trend_words(const Trend& trend, const TrendWindow& window) {
-  return fmt::format("slope {}, R2 {:.2f} over {}, {:.0f} samples", format_scaled_rate(trend.fit.slope_per_s),
-                     trend.fit.r_squared, format_span(window.span_s()), window.samples());
+std::string trend_words(const Trend& trend, const TrendWindow& window, const Scale& figures) {
+  return fmt::format("slope {}, R2 {:.2f} over {}, {:.0f} samples", figures.scaled_rate(trend.fit.slope_per_s),
+                     trend.fit.r_squared, figures.span(window.span_s()), window.samples());
 }
 
-std::unique_ptr<Detector> make_linear_trend(const DetectionConfig& config) {
-  return std::make_unique<LinearTrend>(config);
+std::unique_ptr<Detector> make_linear_trend(const DetectionConfig& config, const Scale& figures) {
+  return std::make_unique<LinearTrend>(config, figures);
 }
 
 const DetectorInfo linear_trend_detector{

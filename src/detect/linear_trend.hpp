@@ -29,8 +29,8 @@ inline constexpr double kLookOneIn = 64;
 inline constexpr double kHysteresis = 0.9;
 
 /// "slope 12.4 MiB/min, R2 0.98 over 47 min, 2820 samples".
-std::string trend_words(const Trend& trend, const TrendWindow& window);
+std::string trend_words(const Trend& trend, const TrendWindow& window, const Scale& figures);
 
-std::unique_ptr<Detector> make_linear_trend(const DetectionConfig& config);
+std::unique_ptr<Detector> make_linear_trend(const DetectionConfig& config, const Scale& figures);
 
 }  // namespace vramtrack

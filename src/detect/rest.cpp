@@ -6,7 +6,6 @@
 #include <array>
 #include <span>
 
-#include "core/format.hpp"
 #include "core/median.hpp"
 #include "core/units.hpp"
 
@@ -76,9 +75,9 @@ std::string steady_words(const Scales& scales, std::size_t k, const RestContext&
   while (since > 0 && static_cast<double>(level[since - 1].floor_bytes) >= c.now_bytes - c.matters_bytes &&
          static_cast<double>(level[since - 1].peak_bytes) <= c.now_bytes + c.matters_bytes)
     --since;
-  if (since == level.size()) return fmt::format("at {}, without a trend", format_bytes(c.now_bytes));
-  return fmt::format("within {} of {} for the last {}", format_bytes(c.matters_bytes), format_bytes(c.now_bytes),
-                     format_span(seconds_between(scales.start_of(k, level[since].slot), c.now)));
+  if (since == level.size()) return fmt::format("at {}, without a trend", c.scale.bytes(c.now_bytes));
+  return fmt::format("within {} of {} for the last {}", c.scale.bytes(c.matters_bytes), c.scale.bytes(c.now_bytes),
+                     c.scale.span(seconds_between(scales.start_of(k, level[since].slot), c.now)));
 }
 
 /// A jump within the last hour that has not been released and is more than a load.
@@ -93,8 +92,8 @@ bool describe_jump(Finding& f, const Scales& scales, const Jumps& jumps, const R
   const double from = jumps.last()->from_bytes, top = jumps.last()->top_bytes;
   // A steep load is a jump to its first stretch, and continues from there.
   const bool went_on = outcome == SpikeOutcome::stabilised && c.now_bytes > top + kBackShare * (top - from);
-  f.because = fmt::format("jumped from {} to {}{} and {}", format_bytes(from), format_bytes(top),
-                          went_on ? ", rose to " + format_bytes(c.now_bytes) : std::string(),
+  f.because = fmt::format("jumped from {} to {}{} and {}", c.scale.bytes(from), c.scale.bytes(top),
+                          went_on ? ", rose to " + c.scale.bytes(c.now_bytes) : std::string(),
                           outcome == SpikeOutcome::stabilised ? "stays there" : "still grows");
   if (outcome == SpikeOutcome::still_growing) {
     const double rate = (c.now_bytes - jumps.last()->top_bytes) / seconds_between(jumps.last()->time, c.now);
@@ -114,21 +113,21 @@ void describe_rest(Finding& f, const Scales& scales, const Jumps& jumps, const R
   const std::size_t n = scales.level(k).size();
   f.state = State::steady;
   if (n < kLeastBuckets) {
-    f.because = fmt::format("at {}; too few spans to say more", format_bytes(c.now_bytes));
+    f.because = fmt::format("at {}; too few spans to say more", c.scale.bytes(c.now_bytes));
     return;
   }
   const Movement m = movement_of(scales.level(k));
-  const std::string over = format_span(Scales::width_s(k) * static_cast<double>(n));
+  const std::string over = c.scale.span(Scales::width_s(k) * static_cast<double>(n));
   const bool fell =
       std::max(m.floor_change_bytes, m.peak_change_bytes) <= -std::max(c.matters_bytes, kFallSwings * m.swing_bytes);
   if (fell && m.late_fall_bytes >= kLateFallShare * -m.floor_change_bytes) {
     f.state = State::falling;
-    f.because = fmt::format("fell by {} over {}", format_bytes(-m.floor_change_bytes), over);
+    f.because = fmt::format("fell by {} over {}", c.scale.bytes(-m.floor_change_bytes), over);
   } else if (m.swing_bytes >= c.matters_bytes && !fell && m.comes_back()) {
     f.state = State::cycling;
-    f.because =
-        fmt::format("swings by {} within {} and comes back; its floor moved by {} over {}", format_bytes(m.swing_bytes),
-                    format_span(Scales::width_s(k)), format_bytes(m.floor_change_bytes), over);
+    f.because = fmt::format("swings by {} within {} and comes back; its floor moved by {} over {}",
+                            c.scale.bytes(m.swing_bytes), c.scale.span(Scales::width_s(k)),
+                            c.scale.bytes(m.floor_change_bytes), over);
   } else {
     f.because = steady_words(scales, k, c);
   }

@@ -12,6 +12,7 @@ struct RestContext {
   double now_bytes = 0;
   double matters_bytes = 0;      ///< smaller changes are ignored
   std::size_t finest_level = 0;  ///< the finest that is useful at this sampling period
+  const Scale& scale;            ///< writes the figures
 };
 
 /// Fills state, pattern, spike, onset and because of `finding`. O(48).

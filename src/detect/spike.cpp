@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/format.hpp"
 #include "core/units.hpp"
 #include "detect/alerting_detector.hpp"
 #include "detect/linear_trend.hpp"
@@ -70,8 +69,9 @@ class ShortWindow {
 
 class Spike final : public AlertingDetector {
  public:
-  explicit Spike(const DetectionConfig& config)
-      : config_(config),
+  Spike(const DetectionConfig& config, const Scale& figures)
+      : AlertingDetector(figures),
+        config_(config),
         share_(config.spike_percent / 100),
         stable_after_s_(config.minimum_duration_minutes * kSecondsPerMinute),
         forget_s_(config.analysis_window_hours * kSecondsPerHour),
@@ -100,20 +100,20 @@ class Spike final : public AlertingDetector {
     if (!spike_) {
       finding.state = window_.size() >= 2 && span_s >= window_s_ ? State::steady : State::too_short;
       finding.because = finding.state == State::steady ? fmt::format("no rise of {:.0f} % within {}",
-                                                                     config_.spike_percent, format_span(window_s_))
+                                                                     config_.spike_percent, figures_.span(window_s_))
                                                        : fmt::format("the samples cover {}: at least {} are needed",
-                                                                     format_span(span_s), format_span(window_s_));
+                                                                     figures_.span(span_s), figures_.span(window_s_));
       return finding;
     }
     finding.pattern = Pattern::sudden_spike;
     finding.state = State::spiked;
     finding.spike = spike_->outcome;
     finding.onset = spike_->from;
-    finding.because = fmt::format("up {} ({}) within {}", format_bytes(spike_->top_bytes - spike_->from_bytes),
-                                  percent_words(), format_span(seconds_between(spike_->from, spike_->top)));
+    finding.because = fmt::format("up {} ({}) within {}", figures_.bytes(spike_->top_bytes - spike_->from_bytes),
+                                  percent_words(), figures_.span(seconds_between(spike_->from, spike_->top)));
     if (spike_->outcome == SpikeOutcome::none) {
       finding.confidence = kUndecided;
-      finding.because += fmt::format("; whether it stabilises is known after {}", format_span(stable_after_s_));
+      finding.because += fmt::format("; whether it stabilises is known after {}", figures_.span(stable_after_s_));
       return finding;
     }
     const Trend trend = judge_trend(after_, config_.min_r_squared, 0);
@@ -121,28 +121,29 @@ class Spike final : public AlertingDetector {
     finding.growth_bytes_per_s = slope_interval(trend.fit);
     if (spike_->outcome == SpikeOutcome::stabilised) {
       finding.confidence = kStabilised;
-      finding.because += "; stabilised: " + trend_words(trend, after_) + " since";
+      finding.because += "; stabilised: " + trend_words(trend, after_, figures_) + " since";
       return finding;
     }
     finding.leak = alerting_;
     finding.stage = alerting_ ? Stage::confirmed : Stage::none;
     finding.state = alerting_ ? State::leaking : State::growing;
     finding.confidence = trend.confidence;
-    finding.because += "; still growing: " + trend_words(trend, after_) + " since";
+    finding.because += "; still growing: " + trend_words(trend, after_, figures_) + " since";
     if (alerting_ && limit_ && trend.fit.slope_per_s > 0) finding.oom_in_s = time_to(trend.fit, last_bytes_, *limit_);
     return finding;
   }
 
   [[nodiscard]] std::vector<std::string> explain() const override {
     std::vector<std::string> lines;
-    lines.push_back(fmt::format("spike: window {}, threshold {:.0f} %", format_span(window_s_), config_.spike_percent));
+    lines.push_back(
+        fmt::format("spike: window {}, threshold {:.0f} %", figures_.span(window_s_), config_.spike_percent));
     if (samples_ == 0) return lines;
     const double rise = last_bytes_ - window_.start().bytes;
-    lines.push_back(fmt::format("spike: {} within the window, needs {}", format_bytes(rise),
-                                threshold() ? format_bytes(*threshold()) : "a start above zero or a known capacity"));
+    lines.push_back(fmt::format("spike: {} within the window, needs {}", figures_.bytes(rise),
+                                threshold() ? figures_.bytes(*threshold()) : "a start above zero or a known capacity"));
     if (spike_)
       lines.push_back(fmt::format("spike: began at {}, from {} to {}, outcome {}", iso8601(spike_->from),
-                                  format_bytes(spike_->from_bytes), format_bytes(spike_->top_bytes),
+                                  figures_.bytes(spike_->from_bytes), figures_.bytes(spike_->top_bytes),
                                   to_string(spike_->outcome)));
     return lines;
   }
@@ -267,8 +268,8 @@ class Spike final : public AlertingDetector {
 
 }  // namespace
 
-std::unique_ptr<Detector> make_spike(const DetectionConfig& config) {
-  return std::make_unique<Spike>(config);
+std::unique_ptr<Detector> make_spike(const DetectionConfig& config, const Scale& figures) {
+  return std::make_unique<Spike>(config, figures);
 }
 
 const DetectorInfo spike_detector{

@@ -8,6 +8,6 @@
 
 namespace vramtrack {
 
-std::unique_ptr<Detector> make_spike(const DetectionConfig& config);
+std::unique_ptr<Detector> make_spike(const DetectionConfig& config, const Scale& figures);
 
 }  // namespace vramtrack

@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "core/format.hpp"
 #include "core/order.hpp"
 #include "core/units.hpp"
 #include "engine/band.hpp"
@@ -106,7 +105,7 @@ void Engine::Core::no_leak_any_more(SeriesState& s) {
   WhyOver why = s.leaks() ? why_over(s) : WhyOver{};
   if (s.alert() == nullptr || why.end != AlertEnd::withdrawn || s.last_line().detector->last_end_is_sure())
     return clear(s, std::move(why));
-  const PageDecision decision = decide_page(page_facts(s, s.finding(), false));
+  const PageDecision decision = decide_page(page_facts(s, s.finding(), false), scale);
   if (decision.what != Paging::page) {
     if (!s.leaks()) why.reason = decision.why;
     return clear(s, std::move(why));
@@ -192,7 +191,7 @@ void Engine::Core::leave_to_standstill(const SeriesState& s, Explained& v) const
   f.pattern = Pattern::none;
   f.oom_in_s.reset();
   f.oom_if_growth_continues_s.reset();
-  f.because = fmt::format("{}; {}", still_words(facts), f.because);
+  f.because = fmt::format("{}; {}", still_words(facts, scale), f.because);
 }
 
 std::optional<Band> Engine::Core::band(const SeriesState& total, Timestamp onset) const {
@@ -226,7 +225,7 @@ void Engine::Core::record_leak(SeriesState& s, const Verdict& v) {
 }
 
 void Engine::Core::page(SeriesState& s, const Verdict& v) {
-  const PageDecision decision = decide_page(page_facts(s, v.finding, true));
+  const PageDecision decision = decide_page(page_facts(s, v.finding, true), scale);
   s.paging = decision.why;
   if (Alert* const alert = s.alert(); alert != nullptr) {
     if (decision.what == Paging::withdraw) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "core/format.hpp"
 #include "engine/engine_core.hpp"
 
 namespace vramtrack {
@@ -104,8 +103,8 @@ void Engine::Core::leave_to_allocator(const SeriesState& s, Explained& v) const 
   f.because = fmt::format(
       "cache or fragmentation, not a leak: what the framework's allocator reserves grew by about {} in {}, while live "
       "memory {}; {}",
-      format_bytes(*kept * span_s), format_span(span_s),
-      *live > 0 ? "grew by " + format_bytes(*live * span_s) : std::string("did not grow"), f.because);
+      scale.bytes(*kept * span_s), scale.span(span_s),
+      *live > 0 ? "grew by " + scale.bytes(*live * span_s) : std::string("did not grow"), f.because);
 }
 
 }  // namespace vramtrack

@@ -5,7 +5,6 @@
 #include <array>
 #include <unordered_map>
 
-#include "core/format.hpp"
 #include "core/limit_end.hpp"
 #include "core/order.hpp"
 #include "engine/engine_core.hpp"
@@ -110,7 +109,7 @@ void Engine::Core::leave_to_band(const SeriesState& s, Finding& f) const {
   f.confidence = std::min(f.confidence, 1.0 / (known->swings + 2));  // Laplace's rule of succession
   f.because =
       fmt::format("has moved up and down between {} and {} before: {} rises like this one were given back; {}",
-                  format_bytes(known->lowest_bytes), format_bytes(known->highest_bytes), known->swings, f.because);
+                  scale.bytes(known->lowest_bytes), scale.bytes(known->highest_bytes), known->swings, f.because);
 }
 
 /// An alert that is active near a full card although the curve shows no leak any more is told as what it is.
@@ -122,7 +121,7 @@ void Engine::Core::hold_near_full(const SeriesState& s, Decided& v) const {
   f.state = State::leaking;
   f.pattern = s.alert()->finding.pattern;
   f.because = fmt::format("has not grown for {}, but little memory is left: the alert stays active; {}",
-                          format_span(s.standstill.still_s()), f.because);
+                          scale.span(s.standstill.still_s()), f.because);
 }
 
 /// Where the host's memory ends for the process; nullopt: not known.
@@ -177,7 +176,7 @@ std::optional<MemoryWall> Engine::Core::wall(const SeriesState& process) const {
 std::string Engine::Core::ends_by(const SeriesState& process) const {
   const auto its = wall(process);
   if (!its) return {};
-  return fmt::format("; its memory ends at {}, by {}", format_bytes(static_cast<double>(its->bytes)), its->name);
+  return fmt::format("; its memory ends at {}, by {}", scale.bytes(static_cast<double>(its->bytes)), its->name);
 }
 
 /// Those whose memory ends where that of the series does, by whatever limit, itself among them.
@@ -219,7 +218,7 @@ std::string Engine::Core::fill_together(const SeriesState& s, Finding& f) const 
   if (share > 0.99) return {};
   if (f.oom_in_s) f.oom_in_s = Interval{f.oom_in_s->low * share, f.oom_in_s->mid * share, f.oom_in_s->high * share};
   if (f.oom_if_growth_continues_s) *f.oom_if_growth_continues_s *= share;
-  return fmt::format(" by {} together", format_scaled_rate(all_bytes_per_s));
+  return fmt::format(" by {} together", scale.scaled_rate(all_bytes_per_s));
 }
 
 /// Who limits the process's share of the host's memory, once it grows.
@@ -227,8 +226,8 @@ void Engine::Core::end_with_host(const SeriesState& s, Limited& v) const {
   const auto limit = wall(s);
   if (!limit || !grows(v.finding)) return;
   v.finding.because += fmt::format("; it is the host's memory, which ends at {}, by {}, and of which {} are in use",
-                                   format_bytes(static_cast<double>(limit->bytes)), limit->name,
-                                   format_bytes(static_cast<double>(limit->used_bytes)));
+                                   scale.bytes(static_cast<double>(limit->bytes)), limit->name,
+                                   scale.bytes(static_cast<double>(limit->used_bytes)));
   if (const std::string rate = fill_together(s, v.finding); !rate.empty())
     v.finding.because += "; it and others fill that" + rate;
 }
@@ -240,7 +239,7 @@ void Engine::Core::end_at_wall(const SeriesState& process, Limited& v) const {
   v.finding.because += ends_by(process);
   if (wall->sharing.size() < 2) return;
   v.finding.because +=
-      fmt::format(", of which {} processes use {}", wall->sharing.size(), format_bytes(wall->used_bytes));
+      fmt::format(", of which {} processes use {}", wall->sharing.size(), scale.bytes(wall->used_bytes));
   if (const std::string rate = fill_together(process, v.finding); !rate.empty())
     v.finding.because += " and grow" + rate;
 }
@@ -252,7 +251,7 @@ void Engine::Core::end_with_shared_memory(const SeriesState& s, Finding& f) cons
   constexpr double kClearly = 0.99;  // both figures may be the same one, read at different moments
   if (s.key.metric == Metric::device_used && device.host_end_bytes &&
       *device.host_end_bytes < kClearly * device.capacity_bytes.value_or(0))
-    f.because += fmt::format("; the host's memory ends it at {}", format_bytes(*device.host_end_bytes));
+    f.because += fmt::format("; the host's memory ends it at {}", scale.bytes(*device.host_end_bytes));
   if (!ends_with_device(s) || wall_in_force(s)) return;
   if (const std::string rate = fill_together(s, f); !rate.empty())
     f.because += "; it and others fill the host's memory" + rate;
@@ -281,7 +280,7 @@ void Engine::Core::end_with_suspect(const SeriesState& device, Attributed& v) co
     }
     if (const auto limit = wall(s); limit && f.because.find(limit->name) == std::string::npos)
       f.because += fmt::format("; memory of pid {} ends at {}, by {}", s.key.pid,
-                               format_bytes(static_cast<double>(limit->bytes)), limit->name);
+                               scale.bytes(static_cast<double>(limit->bytes)), limit->name);
   });
 }
 
@@ -300,7 +299,7 @@ void Engine::Core::hold_by_policy(const SeriesState& s, Decided& v) const {
     v.severity = s.alert()->severity;
   }
   f.because = fmt::format("{}, for {} now; it will not free its memory by itself; {}", hold->words,
-                          format_duration(seconds_between(hold->since, s.last_time)), f.because);
+                          scale.duration(seconds_between(hold->since, s.last_time)), f.because);
 }
 
 /// A device's growth as its total and its processes show it, where nobody knows what none of them holds.
@@ -453,6 +452,7 @@ std::shared_ptr<View> Engine::view(bool explain) const {
   };
   view->time = core_->tick;
   view->clock_is_relative = core_->catalog.clock_is_relative;
+  view->scale = core_->scale;
   view->notices.assign(core_->notices.begin(), core_->notices.end());
   view->warnings = stray_contexts(core_->series, core_->catalog);
   std::vector<const SeriesState*> states;

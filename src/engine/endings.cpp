@@ -22,9 +22,9 @@ void take_first_alert(SeriesState& total) {
 }  // namespace
 
 /// What did not fit has not leaked: an alert that took its load for a leak is withdrawn.
-WhyOver with_its_run(const End& end) {
-  if (end.while_loading) return {AlertEnd::withdrawn, reason_of_end(end), end.how};
-  return {AlertEnd::process_ended, reason_of_end(end), end.how};
+WhyOver with_its_run(const End& end, const Scale& scale) {
+  if (end.while_loading) return {AlertEnd::withdrawn, reason_of_end(end, scale), end.how};
+  return {AlertEnd::process_ended, reason_of_end(end, scale), end.how};
 }
 
 /// Copies rate and onset of what grew to the end; nothing if it did not.
@@ -81,8 +81,8 @@ void Endings::end_beside(const SeriesState& total, EndKind how) {
     const Verdict v = engine_.verdict(s);
     if (!v.finding.leak) return;
     s.reported_end = end_of_leak(s, v, how);
-    engine_.clear(s, with_its_run(*s.reported_end));
-    s.judge_anew(config_.detection);
+    engine_.clear(s, with_its_run(*s.reported_end, catalog_.scale));
+    s.judge_anew(config_.detection, catalog_.scale);
   });
 }
 
@@ -232,7 +232,7 @@ void Endings::device_ends(SeriesState& total, End end, std::uint64_t process_byt
   const bool run_is_over =
       has_fallen && (how.growth_bytes_per_s || all_taken_is_gone(total, static_cast<double>(how.used_bytes),
                                                                  static_cast<double>(total.last_bytes)));
-  engine_.clear(total, with_its_run(how));
+  engine_.clear(total, with_its_run(how, catalog_.scale));
   if (run_is_over) close_run(total, gone_at);
 }
 
@@ -279,7 +279,7 @@ void Endings::close_run(SeriesState& total, Timestamp gone_at) {
 /// A run is judged by itself: what an earlier one, or the time between, left in the detectors says nothing about it.
 void Endings::judge_anew(SeriesState& total) {
   if (!total.detector) return;
-  total.judge_anew(config_.detection);
+  total.judge_anew(config_.detection, catalog_.scale);
   total.detector->set_precedent(total.device->runs.precedent());
   // What it had taken is gone: a leak of its own total no longer has a subject.
   if (!engine_.wants_leak(total)) engine_.clear(total, {AlertEnd::released, "the memory was released"});

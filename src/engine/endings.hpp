@@ -30,7 +30,7 @@ struct WhyOver {
   }
 };
 
-WhyOver with_its_run(const End& end);
+WhyOver with_its_run(const End& end, const Scale& scale);
 
 /// What Endings asks of its engine.
 class EndingsEngine {

@@ -170,7 +170,7 @@ void Engine::Core::watch_headroom() {
   for (const SeriesId id : touched)
     if (const SeriesState* const s = series.find(id);
         s != nullptr && s->key.metric == Metric::process_used && !s->ignored)
-      headrooms.take(id, headroom(*s), ends_by(*s), tick, announcer());
+      headrooms.take(id, headroom(*s), scale, ends_by(*s), tick, announcer());
 }
 
 std::optional<Headroom> Engine::Core::headroom(const SeriesState& s) const {
@@ -198,7 +198,7 @@ void Engine::Core::end_process(const Event& event) {
     end(*s, reported);
     if (!by_host || is_known || s->ignored || s->key.metric != Metric::process_used) continue;
     is_known = true;
-    Alert& alert = hosts.raise(*s, tick);
+    Alert& alert = hosts.raise(*s, tick, scale);
     Alert raised = alert;
     raised.cleared.reset();
     raised.ended = AlertEnd::standing;
@@ -218,7 +218,7 @@ void Engine::Core::end(SeriesState& s, std::optional<EndKind> reported) {
   const std::string because = its_wall && s.detector && grows(s.finding()) ? verdict(s).finding.because : std::string();
   if (s.key.metric == Metric::process_used) {
     remember_run(s);
-    left = still_holding.left_for(s, catalog.clock_is_relative);
+    left = still_holding.left_for(s, catalog);
   }
   endings.process_ends(s, reported);
   s.ended_at = tick;
@@ -228,10 +228,10 @@ void Engine::Core::end(SeriesState& s, std::optional<EndKind> reported) {
                                                         : its_wall);
   if (!because.empty()) s.last_found.finding.because = because;
   if (end.how == EndKind::out_of_memory) s.last_found.finding.because += left;
-  clear(s, with_its_run(end));
+  clear(s, with_its_run(end, scale));
   if (Alert* suspicion = s.suspicion()) {
     suspicion->cleared = tick;
-    with_its_run(end).write_to(*suspicion);
+    with_its_run(end, scale).write_to(*suspicion);
   }
   headrooms.end(s.id, tick, announcer());
   siblings.leave(s.id);

@@ -162,6 +162,7 @@ struct Engine::Core final : EndingsEngine {
 
   Config config;
   Catalog& catalog;
+  const Scale& scale = catalog.scale;  ///< writes the figures of sentences
   std::size_t max_ended_series;
   IgnorePatterns ignore;
   SeriesTable series;

@@ -105,8 +105,8 @@ std::optional<Headroom> headroom_of(const SeriesState& s, const SeriesTable& tab
   return least;
 }
 
-void HeadroomAlerts::take(SeriesId process, const std::optional<Headroom>& headroom, const std::string& ends_by,
-                          Timestamp time, const Announce& announce) {
+void HeadroomAlerts::take(SeriesId process, const std::optional<Headroom>& headroom, const Scale& scale,
+                          const std::string& ends_by, Timestamp time, const Announce& announce) {
   if (!headroom) return;
   const auto it = known_.find(process);
   if (headroom->fits()) {
@@ -129,7 +129,7 @@ void HeadroomAlerts::take(SeriesId process, const std::optional<Headroom>& headr
   alert.finding.stage = Stage::confirmed;
   alert.finding.state = State::steady;
   alert.finding.onset = known.since;
-  alert.finding.because = headroom_words(*headroom, {}) + ends_by;
+  alert.finding.because = headroom_words(*headroom, {}, scale) + ends_by;
   known.alerts.push_back(std::move(alert));
   if (known.alerts.size() > kMostAlerts) known.alerts.erase(known.alerts.begin());
   announce(known.alerts.back(), AlertNews::raised);

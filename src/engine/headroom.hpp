@@ -27,8 +27,8 @@ class HeadroomAlerts {
  public:
   /// What is known of the process at `time`. `ends_by`: the wall that ends it, for people; empty: its device does.
   /// O(1).
-  void take(SeriesId process, const std::optional<Headroom>& known, const std::string& ends_by, Timestamp time,
-            const Announce& announce);
+  void take(SeriesId process, const std::optional<Headroom>& known, const Scale& scale, const std::string& ends_by,
+            Timestamp time, const Announce& announce);
   /// The process has ended.
   void end(SeriesId process, Timestamp time, const Announce& announce);
   void forget(SeriesId process) { known_.erase(process); }

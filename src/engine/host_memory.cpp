@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "core/format.hpp"
-
 namespace vramtrack {
 
 void HostMemoryOfProcesses::take(const SeriesKey& key, std::uint64_t bytes) {
@@ -45,7 +43,7 @@ std::optional<double> HostMemoryOfProcesses::end_bytes(const SeriesState& series
   return static_cast<double>(series.last_bytes) + static_cast<double>(*known->holding.available_bytes);
 }
 
-Alert& HostMemoryOfProcesses::raise(const SeriesState& process, Timestamp time) {
+Alert& HostMemoryOfProcesses::raise(const SeriesState& process, Timestamp time, const Scale& scale) {
   const Known* const known = of(process_key(process.key));
   Alert alert;
   alert.kind = AlertKind::host_out_of_memory;
@@ -59,13 +57,13 @@ Alert& HostMemoryOfProcesses::raise(const SeriesState& process, Timestamp time) 
   alert.finding.stage = Stage::confirmed;
   alert.finding.state = State::steady;
   alert.finding.onset = time;
-  alert.finding.because = fmt::format("it held {} of the GPU", format_bytes(static_cast<double>(process.last_bytes)));
+  alert.finding.because = fmt::format("it held {} of the GPU", scale.bytes(static_cast<double>(process.last_bytes)));
   if (known != nullptr && known->holding.anonymous_bytes > 0)
     alert.finding.because +=
-        fmt::format(" and {} of the host", format_bytes(static_cast<double>(known->holding.anonymous_bytes)));
+        fmt::format(" and {} of the host", scale.bytes(static_cast<double>(known->holding.anonymous_bytes)));
   if (known != nullptr && known->limit_bytes > 0)
     alert.finding.because += fmt::format(", whose memory ends at {}, by {}",
-                                         format_bytes(static_cast<double>(known->limit_bytes)), known->limit_name);
+                                         scale.bytes(static_cast<double>(known->limit_bytes)), known->limit_name);
   alert.end_reason = fmt::format("the host's memory ran out, and the kernel ended pid {}", process.key.pid);
   std::vector<Alert>& alerts = alerts_[process.id];
   alerts.push_back(std::move(alert));

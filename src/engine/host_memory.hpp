@@ -39,7 +39,7 @@ class HostMemoryOfProcesses {
   void forget(const ProcessKey& process) { known_.erase(process); }
 
   /// An alert of the series of a process that the kernel ended at `time`: raised, and over.
-  Alert& raise(const SeriesState& process, Timestamp time);
+  Alert& raise(const SeriesState& process, Timestamp time, const Scale& scale);
   /// In order; nullptr: none.
   [[nodiscard]] const std::vector<Alert>* alerts_of(SeriesId process) const;
   void forget_alerts(SeriesId process) { alerts_.erase(process); }

@@ -7,7 +7,6 @@
 #include <span>
 #include <utility>
 
-#include "core/format.hpp"
 #include "core/median.hpp"
 #include "core/units.hpp"
 
@@ -71,34 +70,34 @@ std::string basis_words(Basis basis) {
 }
 
 /// Why the alert is due now; `what` is never `withdraw`.
-PageDecision due(const PageFacts& f) {
+PageDecision due(const PageFacts& f, const Scale& scale) {
   if (f.stage == Stage::confirmed_at_end) return {Paging::shown, "the recording ended before an alert was due"};
   if (f.at_rest) return {Paging::shown, "memory does not grow at this moment"};
-  if (f.still_s > fresh_s(f) || has_stood_still(f)) return {Paging::shown, still_words(f)};
+  if (f.still_s > fresh_s(f) || has_stood_still(f)) return {Paging::shown, still_words(f, scale)};
   if (f.in_band) return {Paging::shown, "the device has moved up and down between these levels before"};
   if (f.lead_s <= 0) return {Paging::page, {}};
   if (f.basis != Basis::curve) return {Paging::page, basis_words(f.basis)};
   if (f.grown_s < f.least_s)
     return {Paging::shown,
-            fmt::format("it has grown for {}; an alert takes {}", format_span(f.grown_s), format_span(f.least_s))};
+            fmt::format("it has grown for {}; an alert takes {}", scale.span(f.grown_s), scale.span(f.least_s))};
   if (f.left_bytes && *f.left_bytes < f.free_bytes)
     return {Paging::shown, fmt::format("the growth slows down: it goes on for {} at most, and {} are free",
-                                       format_bytes(*f.left_bytes), format_bytes(f.free_bytes))};
+                                       scale.bytes(*f.left_bytes), scale.bytes(f.free_bytes))};
   if (f.stood_bytes && f.used_bytes < (1 + kSameHeight) * *f.stood_bytes &&
       kSameHeight * *f.stood_bytes < f.used_bytes + f.free_bytes - *f.stood_bytes)
-    return {Paging::shown, fmt::format("an earlier run stood still at {}", format_bytes(*f.stood_bytes))};
+    return {Paging::shown, fmt::format("an earlier run stood still at {}", scale.bytes(*f.stood_bytes))};
   if (!f.left_s) return {Paging::page, "it is not known how much time is left"};
   const double needed = needed_s(f.lead_s, f.grown_s, f.left_s->mid);
-  const std::string left = format_duration(f.left_s->low);
-  const std::string lead = "lead-time is " + format_duration(f.lead_s);
+  const std::string left = scale.duration(f.left_s->low);
+  const std::string lead = "lead-time is " + scale.duration(f.lead_s);
   const bool is_short = needed < f.lead_s;  // the growth ends before the whole lead time could be given
   if (f.left_s->low <= needed)
     return {Paging::page, fmt::format("memory may run out in {}{}; {}", left,
                                       is_short ? ", within the last third of this growth" : "", lead)};
   return {Paging::shown,
-          fmt::format("memory lasts for {} at least; an alert is raised when {} are left{}", left, format_span(needed),
+          fmt::format("memory lasts for {} at least; an alert is raised when {} are left{}", left, scale.span(needed),
                       is_short ? fmt::format(", the last third of this growth, which is less than lead-time ({})",
-                                             format_duration(f.lead_s))
+                                             scale.duration(f.lead_s))
                                : std::string(" (lead-time)"))};
 }
 
@@ -109,8 +108,8 @@ bool has_stood_still(const PageFacts& f) {
   return f.flat_s > fresh_s(f) + 2 * f.period_s;
 }
 
-std::string still_words(const PageFacts& f) {
-  const std::string span = format_span(std::max(f.still_s, f.flat_s));
+std::string still_words(const PageFacts& f, const Scale& scale) {
+  const std::string span = scale.span(std::max(f.still_s, f.flat_s));
   return f.of_device
              ? fmt::format("the device's memory has not grown for {}: others give back what the process takes", span)
              : fmt::format("memory has not grown for {}", span);
@@ -195,17 +194,17 @@ double Standstill::usual_s() const {
   return static_cast<double>(upper_median(std::span(sorted).first(std::min(gaps_, kGaps))));
 }
 
-PageDecision decide_page(const PageFacts& f) {
+PageDecision decide_page(const PageFacts& f, const Scale& scale) {
   if (f.paged) {
     if (f.held) return {Paging::page, {}};  // that it stands still is not its own doing
     if (f.given_back) return {Paging::withdraw, "the program is releasing the growth"};
     if (f.still_s > (is_nearly_full(f.full_ratio) ? kNight_s : patience_s(f)))
-      return {Paging::withdraw, "the growth did not continue: " + still_words(f)};
+      return {Paging::withdraw, "the growth did not continue: " + still_words(f, scale)};
     // What the curve does not show any more is no reason near a full card.
     if (f.leak || is_nearly_full(f.full_ratio)) return {Paging::page, {}};
     return {Paging::withdraw, "the growth did not continue"};
   }
-  if (f.leak) return due(f);
+  if (f.leak) return due(f, scale);
   return {f.stage == Stage::none ? Paging::nothing : Paging::suspected, {}};
 }
 

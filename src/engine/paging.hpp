@@ -110,14 +110,14 @@ struct PageDecision {
   std::string why;  ///< in words, with the figures; of `shown`, `page` and `withdraw`
 };
 
-/// Pure. Monotone: with less time left, and all else the same, what was a page stays one.
-PageDecision decide_page(const PageFacts& facts);
+/// Pure. Monotone: with less time left, and all else the same, what was a page stays one. `scale` writes the figures.
+PageDecision decide_page(const PageFacts& facts, const Scale& scale);
 
 /// Whether the line has been flat for so long that nothing new is concluded from how it rose before: nothing is
 /// suspected, confirmed or raised. Of `facts` counts what is known of the standstill, and what is left.
 bool has_stood_still(const PageFacts& facts);
 /// "memory has not grown for 11 min".
-std::string still_words(const PageFacts& facts);
+std::string still_words(const PageFacts& facts, const Scale& scale);
 
 /// The time that a person needs of a growth that began `grown_s` ago and ends in `left_s`: `lead_s`, and of a short
 /// life a third.

@@ -275,7 +275,7 @@ void Engine::Core::judge_by_parts(const SeriesState& device, Attributed& v) cons
   if (const auto& pile = device.device->pile; pile && grows(v.finding)) {
     v.finding.because =
         fmt::format("{} processes like {} started one after another and are still running; they hold {}; {}",
-                    pile->processes, printable(pile->command), format_bytes(pile->bytes), v.finding.because);
+                    pile->processes, printable(pile->command), scale.bytes(pile->bytes), v.finding.because);
     v.suspect.reset();
     if (v.finding.leak) return;
     v.finding.stage = Stage::suspected;
@@ -418,7 +418,7 @@ void Engine::Core::take_figures_of_parts(const std::vector<const SeriesState*>& 
   // The reason begins with the one that is named.
   if (named != &worst)
     f.because = fmt::format("{} grows fastest, by {}, and {}; {}", name_of(*named),
-                            format_scaled_rate(named->finding().growth_bytes_per_s.mid),
+                            scale.scaled_rate(named->finding().growth_bytes_per_s.mid),
                             named->is_suspected() ? "is suspected" : "is not suspected yet", f.because);
   if (named->key.pid == 0) {
     v.suspect = Suspect{0, 0, "no visible process", share};
@@ -510,7 +510,7 @@ void Engine::Core::suspect_by_runs(const SeriesState& s, Explained& v) const {
       "each of the last {} runs of the program peaked higher than the one before, by {} on average and by {} in "
       "all{}; "
       "odds of this by chance: 1 in {:.0f}; this run: {}",
-      climb.cycles, format_bytes(climb.step_bytes), format_bytes(climb.net_bytes),
+      climb.cycles, scale.bytes(climb.step_bytes), scale.bytes(climb.net_bytes),
       !s.limit_bytes ? std::string()
       : left < 1     ? std::string("; the next one will not fit")
                      : fmt::format("; {:.0f} more fit", std::floor(left)),

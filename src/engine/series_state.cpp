@@ -40,22 +40,22 @@ bool IgnorePatterns::match(const ProcessInfo& process) const {
 
 SeriesState::SeriesState(SeriesId series, const Catalog& catalog, const Config& config, const IgnorePatterns& ignore)
     : id(series), key(catalog.key(series)) {
-  make_detectors(config.detection);
+  make_detectors(config.detection, catalog.scale);
   if (is_of_allocator(key.metric)) floors = std::make_unique<FloorCurve>();
   if (key.pid != 0)
     if (const ProcessInfo* process = catalog.process(process_key(key))) ignored = ignore.match(*process);
 }
 
-void SeriesState::make_detectors(const DetectionConfig& config) {
+void SeriesState::make_detectors(const DetectionConfig& config, const Scale& figures) {
   const DetectorInfo* deciding = find_detector(config.detector);
-  if (deciding != nullptr) detector = deciding->make(config);
+  if (deciding != nullptr) detector = deciding->make(config, figures);
   dissenters.clear();
   for (const DetectorInfo* info : vramtrack::dissenters())
-    if (info != deciding) dissenters.push_back(info->make(config));
+    if (info != deciding) dissenters.push_back(info->make(config, figures));
 }
 
-void SeriesState::judge_anew(const DetectionConfig& config) {
-  make_detectors(config);
+void SeriesState::judge_anew(const DetectionConfig& config, const Scale& figures) {
+  make_detectors(config, figures);
   standstill = {};
   rise_number = 0;
   if (!detector) return;

@@ -58,7 +58,7 @@ struct SeriesState {
   void refresh_limit(std::optional<std::uint64_t> holds = {}, std::optional<double> wall_bytes = {});
   /// The last sample is the first of another run of the device, which is judged by itself: makes new detectors, which
   /// know what the old ones were told of limits and experience. REQUIRES: !ended.
-  void judge_anew(const DetectionConfig& config);
+  void judge_anew(const DetectionConfig& config, const Scale& figures);
   /// What its detector knows besides the samples: see Detector::set_experience.
   void set_experience(const Experience* experience);
   /// What is known besides memory: made, and shown to the detector, on the first call.
@@ -159,7 +159,7 @@ struct SeriesState {
   bool ignored = false;
 
  private:
-  void make_detectors(const DetectionConfig& config);
+  void make_detectors(const DetectionConfig& config, const Scale& figures);
 
   const Experience* experience_ = nullptr;
 };

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "core/format.hpp"
 #include "engine/device_state.hpp"
 
 namespace vramtrack {
@@ -39,14 +38,13 @@ std::optional<StillHolds> StillHolding::of(const SeriesState& process) const {
   return out;
 }
 
-std::string StillHolding::left_for(const SeriesState& process, bool is_relative) const {
+std::string StillHolding::left_for(const SeriesState& process, const Catalog& catalog) const {
   for (const auto& [id, other] : process.device->series) {
     if (other->key.metric != Metric::process_used || process_key(other->key) == process_key(process.key)) continue;
     const auto holds = of(*other);
     if (!holds) continue;
     return fmt::format("; pid {}, whose memory had run out at {}, still held {} then", other->key.pid,
-                       format_moment(holds->ran_out, is_relative),
-                       format_bytes(static_cast<double>(other->last_bytes)));
+                       catalog.moment(holds->ran_out), catalog.scale.bytes(static_cast<double>(other->last_bytes)));
   }
   return {};
 }

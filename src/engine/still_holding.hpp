@@ -21,8 +21,8 @@ class StillHolding {
   /// held then, or more. O(series of the device).
   [[nodiscard]] std::optional<StillHolds> of(const SeriesState& process) const;
   /// For a process that ran out itself: ", while pid 42, whose memory had run out at ..., held 21.0 GiB"; empty: no
-  /// other of its device still held. `is_relative`: as Catalog::clock_is_relative.
-  [[nodiscard]] std::string left_for(const SeriesState& process, bool is_relative) const;
+  /// other of its device still held.
+  [[nodiscard]] std::string left_for(const SeriesState& process, const Catalog& catalog) const;
   void forget(SeriesId process) { known_.erase(process); }
 
  private:

@@ -4,7 +4,6 @@
 
 #include <map>
 
-#include "core/format.hpp"
 #include "core/units.hpp"
 
 namespace vramtrack {
@@ -59,7 +58,7 @@ std::vector<std::string> stray_contexts(const SeriesTable& table, const Catalog&
         "{} {} {} on {} and {} nothing there, while {} on another GPU: set the device before the first CUDA call "
         "(torch.cuda.set_device(), or CUDA_VISIBLE_DEVICES for each process)",
         is_one ? "1 process" : fmt::format("{} processes", strays.processes), is_one ? "holds" : "hold",
-        format_bytes(static_cast<double>(strays.bytes)), gpu, is_one ? "runs" : "run",
+        catalog.scale.bytes(static_cast<double>(strays.bytes)), gpu, is_one ? "runs" : "run",
         is_one ? "it works" : "they work"));
   }
   return out;

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "core/format.hpp"
-
 namespace vramtrack {
 namespace {
 
@@ -56,20 +54,21 @@ void UnreleasedMemory::raise(const Remainder::Unreleased& memory, Timestamp time
   announce(alerts.back(), AlertNews::raised);
 }
 
-void UnreleasedMemory::clear(Alert& alert, Timestamp time, const Announce& announce) {
+void UnreleasedMemory::clear(Alert& alert, Timestamp time, const Announce& announce) const {
   alert.cleared = std::max(time, alert.raised);
   alert.ended = AlertEnd::released;
-  alert.end_reason = alert.finding.onset ? fmt::format("the memory was freed {} after the process had ended",
-                                                       format_duration(seconds_between(*alert.finding.onset, time)))
-                                         : "the memory was freed";
+  alert.end_reason = alert.finding.onset
+                         ? fmt::format("the memory was freed {} after the process had ended",
+                                       catalog_.scale.duration(seconds_between(*alert.finding.onset, time)))
+                         : "the memory was freed";
   announce(alert, AlertNews::cleared);
 }
 
-std::string UnreleasedMemory::because(const Remainder::Unreleased& memory, Timestamp time) {
+std::string UnreleasedMemory::because(const Remainder::Unreleased& memory, Timestamp time) const {
   return fmt::format(
       "it held {} and ended {} ago{}; {} are still in use, and no process that the driver lists holds them",
-      format_bytes(memory.held_bytes), format_duration(seconds_between(memory.ended, time)),
-      memory.is_one_of_several ? ", as others did at about that time" : "", format_bytes(memory.bytes));
+      catalog_.scale.bytes(memory.held_bytes), catalog_.scale.duration(seconds_between(memory.ended, time)),
+      memory.is_one_of_several ? ", as others did at about that time" : "", catalog_.scale.bytes(memory.bytes));
 }
 
 void UnreleasedMemory::forget(SeriesId series) {

@@ -47,8 +47,8 @@ class UnreleasedMemory {
   };
   [[nodiscard]] bool stands(SeriesId process) const;
   void raise(const Remainder::Unreleased& memory, Timestamp time, const Announce& announce);
-  static void clear(Alert& alert, Timestamp time, const Announce& announce);
-  [[nodiscard]] static std::string because(const Remainder::Unreleased& memory, Timestamp time);
+  void clear(Alert& alert, Timestamp time, const Announce& announce) const;
+  [[nodiscard]] std::string because(const Remainder::Unreleased& memory, Timestamp time) const;
 
   const Config& config_;
   const Catalog& catalog_;

@@ -30,7 +30,7 @@ json leak_json(const LeakingGpu& leak) {
   out["onset"] = finding.onset ? json(iso8601(*finding.onset)) : json(nullptr);
   out["raised"] = iso8601(leak.alert->raised);
   out["ended"] = leak.alert->cleared ? json(to_string(leak.alert->ended)) : json(nullptr);
-  out["told"] = conclusion_words_json(alert_words(*leak.alert));
+  out["told"] = conclusion_words_json(alert_words(*leak.alert, kSecondsAndBytes));
   out["is_suspected"] = leak.is_suspected;
   out["pattern"] = to_string(finding.pattern);
   out["confidence"] = rounded(finding.confidence);

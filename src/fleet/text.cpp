@@ -38,7 +38,7 @@ Row row_of(const LeakingJob& job) {
                  : format_bytes(static_cast<double>(gpu.used_bytes));
   if (job.state == JobState::ended) {
     row.growth = rate_words(first.alert->finding.growth_bytes_per_s.mid);
-    row.end = "ended: " + alert_words(*first.alert).state;
+    row.end = "ended: " + alert_words(*first.alert, kSecondsAndBytes).state;
   } else {
     row.growth = rate_words(job.growth_bytes_per_s);
     row.end = job.oom_in_s ? format_eta(*job.oom_in_s) : "not known";

@@ -9,7 +9,6 @@
 #include "core/incident.hpp"
 #include "core/option.hpp"
 #include "core/order.hpp"
-#include "core/scale.hpp"
 #include "period/sections.hpp"
 #include "report/conclusion_words.hpp"
 #include "report/headline.hpp"
@@ -46,18 +45,16 @@ Tone tone_of(const DescribedSeries& s) {
   return s.series.has_verdict ? s.words.tone : Tone::faint;
 }
 
-std::string eta_of(const PeriodSeries& s) {
+std::string eta_of(const PeriodReport& report, const PeriodSeries& s) {
   const auto& oom_in_s = s.view.verdict.finding.oom_in_s;
-  return s.has_verdict && oom_in_s ? format_eta(*oom_in_s) : "";
+  return s.has_verdict && oom_in_s ? report.scale.eta(*oom_in_s) : "";
 }
 
 /// When memory is predicted to end, as times: a report is read later than the moment from which "in 0h 47m" counts.
 std::string predicted_end_of(const PeriodReport& report, const PeriodSeries& s) {
   const Finding& f = s.view.verdict.finding;
-  if (!s.has_verdict || s.gone || !f.leak || !f.oom_in_s || !s.view.last || scale().counts_steps()) return {};
-  const auto at = [&](double in_s) {
-    return format_moment(*s.view.last + from_seconds(in_s), report.clock_is_relative);
-  };
+  if (!s.has_verdict || s.gone || !f.leak || !f.oom_in_s || !s.view.last || report.scale.counts_steps()) return {};
+  const auto at = [&](double in_s) { return report.moment(*s.view.last + from_seconds(in_s)); };
   return fmt::format("out of memory at {}, between {} and {}", at(f.oom_in_s->mid), at(f.oom_in_s->low),
                      at(f.oom_in_s->high));
 }
@@ -77,19 +74,19 @@ std::string job_label(const SeriesView& s) {
   return job.kind == "process" ? "" : job_words(job.kind, job.id);
 }
 
-std::string peak_of(const PeriodSeries& s) {
+std::string peak_of(const PeriodReport& report, const PeriodSeries& s) {
   std::uint64_t peak = 0;
   for (const HistoryPoint& p : s.history) peak = std::max(peak, p.max);
-  return format_bytes(static_cast<double>(peak));
+  return report.scale.bytes(static_cast<double>(peak));
 }
 
-std::string used_of(const PeriodSeries& s) {
+std::string used_of(const PeriodReport& report, const PeriodSeries& s) {
   if (s.history.empty()) return "";
   const auto used = static_cast<double>(s.has_verdict && s.view.samples > 0 ? static_cast<double>(s.view.used_bytes)
                                                                             : s.history.back().mean);
   if (is_device(s.view) && s.view.device.capacity_bytes)
-    return format_bytes_of(used, static_cast<double>(*s.view.device.capacity_bytes));
-  return format_bytes(used);
+    return report.scale.bytes_of(used, static_cast<double>(*s.view.device.capacity_bytes));
+  return report.scale.bytes(used);
 }
 
 std::vector<DescribedSeries> describe_all(const PeriodReport& report) {
@@ -125,14 +122,13 @@ std::string title_of(const PeriodReport& report) {
   if (machine.matter == Matter::leaking)
     for (const SeriesView* s : machine.subjects)
       if (const auto& its = s->verdict.finding.oom_in_s; its && (!first || its->mid < first->mid)) first = its;
-  return machine.words + (first ? ", " + format_oom(*first) : "");
+  return machine.words + (first ? ", " + report.scale.oom(*first) : "");
 }
 
 std::string period_words(const PeriodReport& report) {
   if (!report.first || !report.last) return "no samples";
-  return fmt::format("{} to {}, {}", format_moment(*report.first, report.clock_is_relative),
-                     format_moment(*report.last, report.clock_is_relative),
-                     format_duration(seconds_between(*report.first, *report.last)));
+  return fmt::format("{} to {}, {}", report.moment(*report.first), report.moment(*report.last),
+                     report.scale.duration(seconds_between(*report.first, *report.last)));
 }
 
 std::string joined(const std::vector<std::string>& texts) {
@@ -148,29 +144,29 @@ Facts facts(const PeriodReport& report) {
   double step_s = report.bucket_s;
   for (const PeriodSeries& s : report.series) step_s = std::max(step_s, s.view.interval_s);
   std::string counts = fmt::format("verdicts from {} sample{}; charts in steps of {}", report.samples,
-                                   report.samples == 1 ? "" : "s", format_duration(step_s));
+                                   report.samples == 1 ? "" : "s", report.scale.duration(step_s));
   if (report.samples == 0) counts = "only summaries of this period are left, so there are no verdicts";
   out.rows.emplace_back("data", counts);
   return out;
 }
 
-Table gpu_table(const std::vector<DescribedSeries>& all) {
+Table gpu_table(const PeriodReport& report, const std::vector<DescribedSeries>& all) {
   Table out;
   out.header = {"GPU", "used", "peak", "verdict", "growth", "probability of a leak", "out of memory in", "suspect"};
   out.right = {1, 2, 4, 5};
   for (const DescribedSeries& one : all) {
     const PeriodSeries& s = one.series;
     if (!is_total(s.view)) continue;
-    out.rows.push_back({device_words(s.view), used_of(s), peak_of(s), verdict_of(one),
-                        s.has_verdict ? one.words.growth : "", s.has_verdict ? one.words.probability : "", eta_of(s),
-                        s.has_verdict ? one.words.suspect : ""});
+    out.rows.push_back({device_words(s.view), used_of(report, s), peak_of(report, s), verdict_of(one),
+                        s.has_verdict ? one.words.growth : "", s.has_verdict ? one.words.probability : "",
+                        eta_of(report, s), s.has_verdict ? one.words.suspect : ""});
     out.tones.push_back(tone_of(one));
   }
   return out;
 }
 
 /// The device's processes: those that grow or had an alert, then the greatest.
-void process_table(const std::vector<DescribedSeries>& words, const std::string& device_id,
+void process_table(const PeriodReport& report, const std::vector<DescribedSeries>& words, const std::string& device_id,
                    std::vector<Block>& blocks) {
   std::vector<const DescribedSeries*> all;
   for (const DescribedSeries& s : words)
@@ -184,7 +180,7 @@ void process_table(const std::vector<DescribedSeries>& words, const std::string&
   for (const DescribedSeries* one : all) {
     const PeriodSeries& s = one->series;
     if (!interesting(s) && ++plain > kMostProcesses) continue;
-    out.rows.push_back({command_of(s.view), user_of(s.view), job_label(s.view), used_of(s), peak_of(s),
+    out.rows.push_back({command_of(s.view), user_of(s.view), job_label(s.view), used_of(report, s), peak_of(report, s),
                         verdict_of(*one), s.has_verdict ? one->words.growth : "",
                         s.has_verdict ? one->words.probability : ""});
     out.tones.push_back(tone_of(*one));
@@ -226,11 +222,12 @@ void device_section(const PeriodReport& report, const std::vector<DescribedSerie
                                                   name_of(Option::capacity)));
   if (s.has_verdict && !one.words.next.empty()) out.rows.emplace_back("next", one.words.next);
   if (!out.rows.empty()) blocks.emplace_back(std::move(out));
-  process_table(all, s.view.key.device_id, blocks);
+  process_table(report, all, s.view.key.device_id, blocks);
 }
 
 /// Sections for drivers that report what processes hold but not what the card holds.
-void device_less_sections(const std::vector<DescribedSeries>& all, std::vector<Block>& blocks) {
+void device_less_sections(const PeriodReport& report, const std::vector<DescribedSeries>& all,
+                          std::vector<Block>& blocks) {
   std::vector<std::string> done;
   for (const DescribedSeries& s : all)
     if (is_total(s.series.view)) done.push_back(s.series.view.key.device_id);
@@ -239,13 +236,13 @@ void device_less_sections(const std::vector<DescribedSeries>& all, std::vector<B
     if (std::find(done.begin(), done.end(), view.key.device_id) != done.end()) continue;
     done.push_back(view.key.device_id);
     blocks.emplace_back(Heading{2, device_words(view) + ": use of the whole device not known", Tone::notice});
-    process_table(all, view.key.device_id, blocks);
+    process_table(report, all, view.key.device_id, blocks);
   }
 }
 
-std::string end_of(const PeriodAlert& a, const AlertWords& words, bool relative) {
+std::string end_of(const PeriodReport& report, const PeriodAlert& a, const AlertWords& words) {
   if (!a.alert.cleared && a.watch_ended) return "not known: its watch ended";
-  return (a.alert.cleared ? format_moment(*a.alert.cleared, relative) + ": " : "") + words.ended;
+  return (a.alert.cleared ? report.moment(*a.alert.cleared) + ": " : "") + words.ended;
 }
 
 /// An alert, and the processes that report the same leak.
@@ -317,12 +314,12 @@ void alert_section(const PeriodReport& report, std::vector<Block>& blocks) {
   for (std::size_t i = from; i < all.size(); ++i) {
     const PeriodAlert& a = *all[i].alert;
     const Finding& f = a.alert.finding;
-    const AlertWords words = alert_words(a.alert);
+    const AlertWords words = alert_words(a.alert, report.scale);
     out.rows.push_back(
-        {format_moment(a.alert.raised, report.clock_is_relative), subject_words(all[i]), words.what,
-         std::string(to_string(a.alert.severity)), a.alert.kind != AlertKind::leak ? "" : format_percent(f.confidence),
-         a.alert.kind != AlertKind::leak ? "" : format_rate(f.growth_bytes_per_s),
-         f.oom_in_s ? format_eta(*f.oom_in_s) : "", end_of(a, words, report.clock_is_relative), printable(f.because)});
+        {report.moment(a.alert.raised), subject_words(all[i]), words.what, std::string(to_string(a.alert.severity)),
+         a.alert.kind != AlertKind::leak ? "" : format_percent(f.confidence),
+         a.alert.kind != AlertKind::leak ? "" : report.scale.rate(f.growth_bytes_per_s),
+         f.oom_in_s ? report.scale.eta(*f.oom_in_s) : "", end_of(report, a, words), printable(f.because)});
     out.tones.push_back(a.alert.cleared ? Tone::plain : words.tone);
   }
   blocks.emplace_back(std::move(out));
@@ -340,7 +337,7 @@ void acts_section(const PeriodReport& report, std::vector<Block>& blocks) {
   const std::size_t from = report.acts.size() > kMostActs ? report.acts.size() - kMostActs : 0;
   for (std::size_t i = from; i < report.acts.size(); ++i) {
     const PeriodAct& a = report.acts[i];
-    out.rows.push_back({format_moment(a.time, report.clock_is_relative), printable(a.policy), printable(a.action),
+    out.rows.push_back({report.moment(a.time), printable(a.policy), printable(a.action),
                         printable(fmt::format("{}{}: {}", a.event, a.dry_run ? " (dry run)" : "", a.text)),
                         printable(a.subject), printable(a.because)});
     out.tones.push_back(a.event == "failed" || a.event == "refused" || a.event == "undo_failed" || a.event == "left"
@@ -355,8 +352,7 @@ void notes_section(const PeriodReport& report, std::vector<Block>& blocks) {
   if (!report.notices.empty()) {
     blocks.emplace_back(Heading{2, "Events"});
     Facts out;
-    for (const Notice& n : report.notices)
-      out.rows.emplace_back(format_moment(n.time, report.clock_is_relative), printable(n.text));
+    for (const Notice& n : report.notices) out.rows.emplace_back(report.moment(n.time), printable(n.text));
     blocks.emplace_back(std::move(out));
   }
   if (report.warnings.empty() && report.skipped_lines == 0) return;
@@ -388,6 +384,7 @@ View view_of(const PeriodReport& report) {
   View view;
   view.time = report.last.value_or(Timestamp{});
   view.clock_is_relative = report.clock_is_relative;
+  view.scale = report.scale;
   if (report.is_log) view.files = report.files;  // nobody was notified at that time
   for (const PeriodSeries& s : report.series) {
     view.series.push_back(s.view);
@@ -409,13 +406,13 @@ Document report_document(const PeriodReport& report) {
   out.title = "GPU memory: " + title_of(report);
   out.blocks.emplace_back(facts(report));
   const std::vector<DescribedSeries> all = describe_all(report);
-  out.blocks.emplace_back(gpu_table(all));
+  out.blocks.emplace_back(gpu_table(report, all));
   for (const bool first : {true, false})
     for (std::size_t i = 0; i < report.series.size(); ++i) {
       const PeriodSeries& s = report.series[i];
       if (is_total(s.view) && interesting(s) == first) device_section(report, all, i, out.blocks);
     }
-  device_less_sections(all, out.blocks);
+  device_less_sections(report, all, out.blocks);
   alert_section(report, out.blocks);
   crash_section(report, out.blocks);
   risk_section(report, out.blocks);

@@ -5,7 +5,6 @@
 
 #include "core/format.hpp"
 #include "core/option.hpp"
-#include "core/scale.hpp"
 #include "period/sections.hpp"
 
 namespace vramtrack {
@@ -59,13 +58,13 @@ std::string device_names(const PeriodReport& report, const std::vector<std::stri
 }
 
 /// Empty if steps are counted: there are no hours, and the whole column is left out.
-std::string gpu_hours_or_unknown(const LostWork& lost) {
-  if (scale().counts_steps()) return {};
+std::string gpu_hours_or_unknown(const PeriodReport& report, const LostWork& lost) {
+  if (report.scale.counts_steps()) return {};
   return lost.gpu_h ? gpu_hours(*lost.gpu_h) : "not known";
 }
 
-std::string usd_or_unknown(const LostWork& lost) {
-  if (scale().counts_steps()) return {};
+std::string usd_or_unknown(const PeriodReport& report, const LostWork& lost) {
+  if (report.scale.counts_steps()) return {};
   return lost.usd ? usd(*lost.usd) : "not known";
 }
 
@@ -76,10 +75,10 @@ bool lists_processes(const PeriodReport& report) {
 
 /// Why the amount of work is unknown.
 std::string unknown_words(const PeriodReport& report, std::string_view work) {
-  if (scale().counts_steps())
+  if (report.scale.counts_steps())
     return fmt::format(
         "the log counts {3} and has no clock, so the {1} is unknown; pass {2} with the time that one {0} takes",
-        scale().step, work, name_of(Option::interval), plural(scale().step));
+        report.scale.step, work, name_of(Option::interval), plural(report.scale.step));
   if (lists_processes(report)) return fmt::format("no visible process grows, so the {} is unknown", work);
   return fmt::format("processes were not recorded, so the {} is unknown{}", work,
                      report.is_log ? "; add a log of processes" : "");
@@ -93,11 +92,11 @@ Table loss_table(const PeriodReport& report, const std::vector<Job>& jobs, const
   out.right = {4, 5};
   for (const Job& job : jobs)
     out.rows.push_back({job_words(job.kind, job.id), printable(job.command), device_names(report, job.devices),
-                        moment(job), gpu_hours_or_unknown(job.lost), usd_or_unknown(job.lost),
+                        moment(job), gpu_hours_or_unknown(report, job.lost), usd_or_unknown(report, job.lost),
                         job.lost.gpu_h ? std::string(basis_words(job.basis)) : unknown_words(report, work)});
   if (total.gpu_h && jobs.size() > 1)
-    out.rows.push_back(
-        {"all", "", "", "", gpu_hours_or_unknown(total), usd_or_unknown(total), "sum of the known ones"});
+    out.rows.push_back({"all", "", "", "", gpu_hours_or_unknown(report, total), usd_or_unknown(report, total),
+                        "sum of the known ones"});
   return out;
 }
 
@@ -108,11 +107,11 @@ void crash_section(const PeriodReport& report, std::vector<Block>& blocks) {
   if (money.crashes.empty()) return;
   blocks.emplace_back(Heading{2, "Lost in crashes"});
   Table out = loss_table(report, money.crashes, money.crashed, "lost work",
-                         [&](const JobCrash& crash) { return format_moment(crash.time, report.clock_is_relative); });
+                         [&](const JobCrash& crash) { return report.moment(crash.time); });
   out.header = {"job", "command", "GPUs", "out of memory at", "work lost, GPU-hours", "cost", "basis"};
   blocks.emplace_back(std::move(out));
   std::string note = "Counts every GPU on which the job held memory.";
-  if (!money.usd_per_gpu_hour && !scale().counts_steps()) note += " For money, set cost.usd-per-gpu-hour.";
+  if (!money.usd_per_gpu_hour && !report.scale.counts_steps()) note += " For money, set cost.usd-per-gpu-hour.";
   blocks.emplace_back(Paragraph{std::move(note)});
 }
 
@@ -129,22 +128,23 @@ void risk_section(const PeriodReport& report, std::vector<Block>& blocks) {
     return;
   }
   Table out = loss_table(report, money.jobs, money.at_risk, "work at risk",
-                         [](const JobRisk& job) { return format_eta(job.oom_in_s); });
+                         [&](const JobRisk& job) { return report.scale.eta(job.oom_in_s); });
   out.header = {"job", "command", "GPUs", "out of memory in", "work lost then, GPU-hours", "cost", "basis"};
   blocks.emplace_back(std::move(out));
   std::string note =
       "The work that a crash would lose, on every GPU where the job holds memory. Other jobs on the same GPU may crash "
       "as well and are not counted.";
-  if (!money.usd_per_gpu_hour && !scale().counts_steps()) note += " For money, set cost.usd-per-gpu-hour.";
+  if (!money.usd_per_gpu_hour && !report.scale.counts_steps()) note += " For money, set cost.usd-per-gpu-hour.";
   blocks.emplace_back(Paragraph{std::move(note)});
 }
 
 void idle_section(const PeriodReport& report, std::vector<Block>& blocks) {
   const Money& money = report.money;
   blocks.emplace_back(Heading{2, "Idle memory"});
-  if (scale().counts_steps()) {
-    blocks.emplace_back(Paragraph{fmt::format(
-        "The log counts {} and has no clock, so the time that memory was idle is unknown.", plural(scale().step))});
+  if (report.scale.counts_steps()) {
+    blocks.emplace_back(
+        Paragraph{fmt::format("The log counts {} and has no clock, so the time that memory was idle is unknown.",
+                              plural(report.scale.step))});
     return;
   }
   Table out;
@@ -160,7 +160,7 @@ void idle_section(const PeriodReport& report, std::vector<Block>& blocks) {
     out.rows.push_back({device_names(report, {d.device_id}), gpu_hours(d.observed_h),
                         d.processes_known ? gpu_hours(d.orphaned_h) : "not known",
                         d.utilisation_known ? gpu_hours(d.unused_h) : "not known",
-                        format_bytes(static_cast<double>(d.most_bytes)), gpu_hours(d.share_h)});
+                        report.scale.bytes(static_cast<double>(d.most_bytes)), gpu_hours(d.share_h)});
   }
   if (!out.rows.empty()) blocks.emplace_back(std::move(out));
   std::string note;

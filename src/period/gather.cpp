@@ -238,7 +238,7 @@ void ReportGatherer::assemble(const Catalog& catalog) {
   vramtrack::order(report_.series, order);
 }
 
-Error ReportGatherer::nothing_of_store(StoreReader& reader, const std::string& path) {
+Error ReportGatherer::nothing_of_store(StoreReader& reader, const std::string& path) const {
   std::string has = "it contains no samples; 'vramtrack watch' records some";
   if (const auto extents = reader.series(); extents && !extents->empty()) {
     Timestamp first = extents->front().first;
@@ -247,9 +247,9 @@ Error ReportGatherer::nothing_of_store(StoreReader& reader, const std::string& p
       first = std::min(first, e.first);
       last = std::max(last, e.last);
     }
-    has = fmt::format("its samples are from {} to {}; pass {} {}", format_moment(first, false),
-                      format_moment(last, false), name_of(Option::since),
-                      format_moment(std::max(first, last - kBefore), false));
+    has = fmt::format("its samples are from {} to {}; pass {} {}", report_.scale.moment(first, false),
+                      report_.scale.moment(last, false), name_of(Option::since),
+                      report_.scale.moment(std::max(first, last - kBefore), false));
   }
   return Error{fmt::format("{} has no samples from this period: {}", path, has)};
 }
@@ -259,7 +259,7 @@ Error ReportGatherer::nothing_of(const RecordedPart& part, const Catalog& catalo
   if (read_.first && (range_.from || range_.to))
     return Error{fmt::format("no sample in the requested period: {} {}; {}",
                              part.files.size() == 1 ? printable(part.files.front()) + " is" : "the files are",
-                             extent_words(read_, range_, catalog.clock_is_relative), advice_)};
+                             extent_words(read_, range_, catalog), advice_)};
   return Error{
       fmt::format("no usable sample; check the file, or say what it is with {}", name_of(Option::input_format))};
 }
@@ -275,8 +275,7 @@ Result<PeriodReport> ReportGatherer::gather(const RecordedInfo& kind, const std:
   Catalog catalog;
   auto source = part->open(catalog);
   if (!source) return fail(source.error());
-  report_.scale = (*source)->notes().scale;
-  const ScaleScope scale(report_.scale);
+  report_.scale = catalog.scale;
   std::unique_ptr<StoreReader> store;
   if (!part->store_path.empty()) {
     auto reader = StoreReader::open(part->store_path);

@@ -40,7 +40,7 @@ class ReportGatherer {
   void add_recorded_alerts(StoreReader& reader);
   void assemble(const Catalog& catalog);
   [[nodiscard]] Error nothing_of(const RecordedPart& part, const Catalog& catalog) const;
-  static Error nothing_of_store(StoreReader& reader, const std::string& path);
+  [[nodiscard]] Error nothing_of_store(StoreReader& reader, const std::string& path) const;
   [[nodiscard]] bool in_range(Timestamp time) const;
   [[nodiscard]] bool stood_in_range(const Alert& alert) const;
 

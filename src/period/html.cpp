@@ -6,7 +6,6 @@
 #include "core/format.hpp"
 #include "core/markup.hpp"
 #include "core/printable.hpp"
-#include "core/scale.hpp"
 #include "period/document.hpp"
 #include "report/scaled.hpp"
 
@@ -127,8 +126,8 @@ class Html {
     if (svg.empty()) return;
     out += svg;
     out += "<p class=\"legend\">The band goes from minimum to maximum. " +
-           (scale().counts_steps()
-                ? fmt::format("The axis counts {}", plural(scale().step))
+           (report_.scale.counts_steps()
+                ? fmt::format("The axis counts {}", plural(report_.scale.step))
                 : std::string(report_.clock_is_relative ? "Times are since the start" : "Times are UTC")) +
            ".</p>\n";
   }
@@ -156,11 +155,11 @@ std::string link(std::string_view name, std::string_view type, const std::string
 }  // namespace
 
 std::string report_csv(const PeriodReport& report) {
-  const ScaledName offset = scaled_name("offset_s");
-  const double unit = scaled_name("bytes").factor;
+  const ScaledName offset = scaled_name("offset_s", report.scale);
+  const double unit = scaled_name("bytes", report.scale).factor;
   std::string out = report.clock_is_relative ? offset.name : "time";
   out += ",metric,device,pid";
-  for (const char* bytes : {"min_bytes", "mean_bytes", "max_bytes"}) out += ',' + scaled_name(bytes).name;
+  for (const char* bytes : {"min_bytes", "mean_bytes", "max_bytes"}) out += ',' + scaled_name(bytes, report.scale).name;
   out += ",samples\n";
   const auto amount = [unit](double bytes) {
     return unit == 1 ? fmt::format("{:.0f}", bytes) : fmt::format("{:.3f}", bytes * unit);

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <sstream>
 
-#include "core/scale.hpp"
 #include "period/document.hpp"
 #include "report/conclusion_words_json.hpp"
 #include "report/fields_json.hpp"
@@ -81,7 +80,7 @@ json idle_json(const IdleDevice& d, const Money& money) {
 json money_json(const PeriodReport& report) {
   const Money& money = report.money;
   json out = {{"usd_per_gpu_hour", money.usd_per_gpu_hour ? json(number(*money.usd_per_gpu_hour)) : json(nullptr)},
-              {"checkpoint_every_s", report.rules.checkpoint_every_s && !scale().counts_steps()
+              {"checkpoint_every_s", report.rules.checkpoint_every_s && !report.scale.counts_steps()
                                          ? json(number(*report.rules.checkpoint_every_s))
                                          : json(nullptr)},
               {"jobs", json::array()},
@@ -107,13 +106,13 @@ json money_json(const PeriodReport& report) {
 /// Its figures have no names, so they are scaled here.
 json history_json(const PeriodReport& report, const PeriodSeries& s) {
   json out = json::array();
-  const double unit = scaled_name("bytes").factor;
+  const double unit = scaled_name("bytes", report.scale).factor;
   const auto amount = [unit](double bytes) {
     return unit == 1 ? json(std::llround(bytes)) : json(number(bytes * unit));
   };
   for (const HistoryPoint& p : s.history) {
     json offset = offset_s(p.start, report);
-    fields::multiply(offset, scaled_name("offset_s").factor);
+    fields::multiply(offset, scaled_name("offset_s", report.scale).factor);
     out.push_back({std::move(offset), amount(static_cast<double>(p.min)), amount(p.mean),
                    amount(static_cast<double>(p.max)), p.count});
   }
@@ -125,6 +124,7 @@ json history_json(const PeriodReport& report, const PeriodSeries& s) {
 std::vector<json> analysis_lines(const PeriodReport& report) {
   View view;
   view.clock_is_relative = report.clock_is_relative;
+  view.scale = report.scale;
   // Seconds are counted from the report's first sample, not from the series' own. Devices come first in a View.
   view.series.emplace_back().first = report.first;
   for (const PeriodSeries& s : report.series) {
@@ -191,7 +191,7 @@ std::string report_json(const PeriodReport& report) {
                            {"because", a.because}});
   out["skipped_lines"] = report.skipped_lines;
   out["warnings"] = report.warnings;
-  return json_text(fields::line_in_scale(std::move(out))) + '\n';
+  return json_text(fields::line_in_scale(std::move(out), report.scale)) + '\n';
 }
 
 }  // namespace vramtrack

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "core/order.hpp"
-#include "core/scale.hpp"
 #include "report/total.hpp"
 
 namespace vramtrack {
@@ -105,8 +104,8 @@ void describe(JobLoss& job, const Processes& processes) {
 
 /// Prices `lost_s` on every GPU of the job; adds it to `total`. Unknown if steps are counted: their duration is
 /// unknown.
-void price(JobLoss& job, const Interval& lost_s, const Money& money, LostWork& total) {
-  if (scale().counts_steps()) return;
+void price(JobLoss& job, const Interval& lost_s, const PeriodReport& report, const Money& money, LostWork& total) {
+  if (report.scale.counts_steps()) return;
   const Interval gpu_h = scaled(lost_s, static_cast<double>(job.devices.size()) / 3600);
   job.lost.gpu_h = gpu_h;
   total.gpu_h = sum(total.gpu_h.value_or(Interval{}), gpu_h);
@@ -146,7 +145,7 @@ void reckon_jobs(const PeriodReport& report, Money& money) {
     const Timestamp now = report.last.value_or(Timestamp{});
     const Interval left_s = {std::max(0.0, job.oom_in_s.low), std::max(0.0, job.oom_in_s.mid),
                              std::max(0.0, job.oom_in_s.high)};
-    price(job, lost_s(report.rules, job, begin_of(processes, now), now, left_s), money, money.at_risk);
+    price(job, lost_s(report.rules, job, begin_of(processes, now), now, left_s), report, money, money.at_risk);
   }
   order(money.jobs, [](const JobRisk& a, const JobRisk& b) {
     return (a.lost.gpu_h ? a.lost.gpu_h->mid : -1) > (b.lost.gpu_h ? b.lost.gpu_h->mid : -1);
@@ -187,7 +186,7 @@ JobCrash crash_of(const PeriodReport& report, const PeriodSeries& device, const 
     crash.id = std::to_string(run.pid);
     crash.pids = {run.pid};
   }
-  price(crash, lost_s(report.rules, crash, begin, crash.time, {}), money, money.crashed);
+  price(crash, lost_s(report.rules, crash, begin, crash.time, {}), report, money, money.crashed);
   return crash;
 }
 

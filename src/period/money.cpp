@@ -6,7 +6,6 @@
 
 #include "core/driver_share.hpp"
 #include "core/format.hpp"
-#include "core/scale.hpp"
 #include "period/lost_work.hpp"
 #include "period/period.hpp"
 #include "report/conclusion.hpp"
@@ -99,7 +98,7 @@ void reckon(PeriodReport& report) {
   reckon_lost_work(report, money);
   // Without a clock, idle hours of a GPU are unknown.
   for (const PeriodSeries& s : report.series) {
-    if (s.view.key.metric != Metric::device_used || s.view.key.pid != 0 || scale().counts_steps()) continue;
+    if (s.view.key.metric != Metric::device_used || s.view.key.pid != 0 || report.scale.counts_steps()) continue;
     money.idle.push_back(idle_of(report, s));
     money.idle_gpu_h += money.idle.back().orphaned_h + money.idle.back().unused_h;
     money.idle_share_h += money.idle.back().share_h;

@@ -112,8 +112,7 @@ struct PeriodReport {
   std::optional<Timestamp> last;
   bool clock_is_relative = false;
   bool is_log = false;  ///< made from logs, not from a store
-  /// Of the recording. The forms below express figures in the current scale: create a ScaleScope from this for them.
-  Scale scale;
+  Scale scale;          ///< of the recording
   std::uint64_t samples = 0;
   double bucket_s = 0;               ///< width of a HistoryPoint
   std::vector<PeriodSeries> series;  ///< devices first (by index), then processes by device and peak
@@ -123,6 +122,9 @@ struct PeriodReport {
   std::uint64_t skipped_lines = 0;
   CostRules rules;
   Money money;
+
+  /// As people read it.
+  [[nodiscard]] std::string moment(Timestamp time) const { return scale.moment(time, clock_is_relative); }
 };
 
 /// Whether the series is what one process holds on one device.

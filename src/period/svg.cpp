@@ -15,6 +15,7 @@ std::string report_svg(const PeriodReport& report, const PeriodSeries& s) {
   chart.last = std::max(report.last.value_or(s.history.back().start), s.history.back().start);
   chart.step_s = std::max(report.bucket_s, s.view.interval_s);
   chart.clock_is_relative = report.clock_is_relative;
+  chart.scale = report.scale;
   if (s.view.key.pid == 0 && s.view.device.capacity_bytes.value_or(0) > 0)
     chart.capacity_bytes = static_cast<double>(*s.view.device.capacity_bytes);
   if (auto end = memory_end(view_of(report), s.view); end && !end->wall.empty()) chart.wall = std::move(end);

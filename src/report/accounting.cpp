@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "core/driver_share.hpp"
-#include "core/format.hpp"
 #include "core/units.hpp"
 
 namespace vramtrack {
@@ -49,9 +48,9 @@ Accounting account(const View& view, const DeviceKey& device) {
   return a;
 }
 
-std::string rest_words(const Accounting& a) {
+std::string rest_words(const Accounting& a, const Scale& scale) {
   if (!a.used_bytes) return {};
-  const std::string bytes = format_bytes(a.rest_bytes);
+  const std::string bytes = scale.bytes(a.rest_bytes);
   switch (a.rest) {
     case Accounting::Rest::none:
       return {};
@@ -67,15 +66,15 @@ std::string rest_words(const Accounting& a) {
   return {};
 }
 
-std::string accounting_words(const Accounting& a) {
+std::string accounting_words(const Accounting& a, const Scale& scale) {
   std::string out = a.processes == 0 ? std::string("no visible process")
                                      : fmt::format("{} process{} {}", a.processes, a.processes == 1 ? "" : "es",
-                                                   format_bytes(a.processes_bytes));
+                                                   scale.bytes(a.processes_bytes));
   if (!a.used_bytes) return out + "; use of the whole device not known";
-  if (const std::string rest = rest_words(a); !rest.empty())
+  if (const std::string rest = rest_words(a, scale); !rest.empty())
     out += (a.rest == Accounting::Rest::too_much ? " - " : " + ") + rest;
-  out += fmt::format(" = {} used", format_bytes(*a.used_bytes));
-  if (a.reserved_bytes && *a.reserved_bytes > 0) out += fmt::format(", {} reserved", format_bytes(*a.reserved_bytes));
+  out += fmt::format(" = {} used", scale.bytes(*a.used_bytes));
+  if (a.reserved_bytes && *a.reserved_bytes > 0) out += fmt::format(", {} reserved", scale.bytes(*a.reserved_bytes));
   return out;
 }
 

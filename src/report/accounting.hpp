@@ -31,9 +31,9 @@ Accounting account(const View& view, const DeviceKey& device);
 
 /// The part that processes do not explain: "410 MiB driver", "2.1 GiB held by no visible process", "1.0 GiB counted
 /// twice"; empty if they explain everything, or if the driver does not report it.
-std::string rest_words(const Accounting& accounting);
+std::string rest_words(const Accounting& accounting, const Scale& scale);
 
 /// "3 processes 19.8 GiB + 0.4 GiB driver = 20.2 GiB used".
-std::string accounting_words(const Accounting& accounting);
+std::string accounting_words(const Accounting& accounting, const Scale& scale);
 
 }  // namespace vramtrack

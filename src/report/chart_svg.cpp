@@ -9,7 +9,6 @@
 #include "core/format.hpp"
 #include "core/markup.hpp"
 #include "core/printable.hpp"
-#include "core/scale.hpp"
 #include "core/units.hpp"
 #include "report/time_ticks.hpp"
 
@@ -53,9 +52,9 @@ double step_for(double range, int most, double unit) {
   return step;
 }
 
-void axes(std::string& out, const Plane& plane, bool relative) {
-  const bool has_unit = scale().has_unit;
-  const double unit = !has_unit ? scale().unit_bytes : plane.top_bytes >= kGiB ? kGiB : kMiB;
+void axes(std::string& out, const Plane& plane, const ChartInput& chart) {
+  const bool has_unit = chart.scale.has_unit;
+  const double unit = !has_unit ? chart.scale.unit_bytes : plane.top_bytes >= kGiB ? kGiB : kMiB;
   const double step = step_for(plane.top_bytes, 6, unit);
   for (double bytes = 0; bytes <= plane.top_bytes * 1.001; bytes += step)
     out += fmt::format(
@@ -66,12 +65,13 @@ void axes(std::string& out, const Plane& plane, bool relative) {
         !has_unit      ? ""
         : unit == kGiB ? " GiB"
                        : " MiB");
-  const double step_s = time_step(plane.length_s);
+  const double step_s = time_step(plane.length_s, chart.scale);
   for (const Timestamp t : time_ticks(plane.begin, plane.begin + from_seconds(plane.length_s), step_s))
     out += fmt::format(
         "<line class=\"grid\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\"/><text class=\"tick low\" "
         "x=\"{0:.1f}\" y=\"{3:.1f}\" text-anchor=\"middle\">{4}</text>\n",
-        plane.x(t), kTop, kHeight - kBottom, kHeight - kBottom + 16, time_label(t, step_s, relative));
+        plane.x(t), kTop, kHeight - kBottom, kHeight - kBottom + 16,
+        time_label(t, step_s, chart.clock_is_relative, chart.scale));
 }
 
 /// Runs of points without a gap: periods without samples are left blank.
@@ -122,7 +122,7 @@ void end_to_come(std::string& out, const Plane& plane, const ChartInput& chart) 
     out += fmt::format(
         "<rect class=\"end\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"><title>out of memory in "
         "{}</title></rect>\n",
-        low, kTop, std::max(2.0, high - low), kHeight - kTop - kBottom, format_eta(oom_in_s));
+        low, kTop, std::max(2.0, high - low), kHeight - kTop - kBottom, chart.scale.eta(oom_in_s));
   const double mid_s = std::min(oom_in_s.mid, plane.length_s - from_s);
   out += fmt::format("<line class=\"trend\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>\n",
                      plane.x(chart.last), plane.y(last_bytes), plane.x(from_s + mid_s),
@@ -136,7 +136,7 @@ void mark(std::string& out, const Plane& plane, const ChartInput& chart, std::st
   if (time < plane.begin) return;
   out += fmt::format(
       "<line class=\"{0}\" x1=\"{1:.1f}\" x2=\"{1:.1f}\" y1=\"{2:.1f}\" y2=\"{3:.1f}\"><title>{4} {5}</title></line>\n",
-      kind, plane.x(time), kTop, kHeight - kBottom, words, format_moment(time, chart.clock_is_relative));
+      kind, plane.x(time), kTop, kHeight - kBottom, words, chart.scale.moment(time, chart.clock_is_relative));
   out += name_of_line(plane.x(time), kHeight - kBottom - 6 - 14 * row, words);
 }
 
@@ -182,7 +182,7 @@ std::string chart_svg(const ChartInput& chart, ChartStyle style) {
   if (chart.points.size() < 2) return {};
   const Plane plane = plane_of(chart);
   std::string out = opening(chart, style);
-  axes(out, plane, chart.clock_is_relative);
+  axes(out, plane, chart);
   if (chart.capacity_bytes)
     out += fmt::format("<line class=\"capacity\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>\n", kLeft,
                        kWidth - kRight, plane.y(*chart.capacity_bytes), plane.y(*chart.capacity_bytes)) +

@@ -12,7 +12,6 @@
 #include "core/option.hpp"
 #include "core/printable.hpp"
 #include "core/program_kind.hpp"
-#include "core/scale.hpp"
 #include "core/units.hpp"
 #include "report/accounting.hpp"
 #include "report/run_facts.hpp"
@@ -108,29 +107,29 @@ bool ends_with_the_host(const SeriesView& s) {
   return is_of_host(s.key.metric) || s.device.shares_host_memory;
 }
 
-std::string forecast_words(const SeriesView& s, const Finding& f) {
+std::string forecast_words(const SeriesView& s, const Finding& f, const Scale& scale) {
   if (f.oom_in_s && ends_with_the_host(s))
     return f.oom_in_s->mid < 1 ? "the host's memory ends now: the kernel will end a process"
-                               : "the kernel will end a process in " + format_eta(*f.oom_in_s);
-  if (f.oom_in_s) return format_oom(*f.oom_in_s);
+                               : "the kernel will end a process in " + scale.eta(*f.oom_in_s);
+  if (f.oom_in_s) return scale.oom(*f.oom_in_s);
   if (!f.oom_if_growth_continues_s) return {};
-  return "full in " + format_duration(*f.oom_if_growth_continues_s) + " if the growth continues";
+  return "full in " + scale.duration(*f.oom_if_growth_continues_s) + " if the growth continues";
 }
 
 std::string end_report(const SeriesView& series, const View& view, const MaySeeCommand& may_see) {
   if (!series.verdict.end) return {};
+  const Scale& scale = view.scale;
   const End& end = *series.verdict.end;
-  const auto moment = [&](Timestamp at) { return format_moment(at, view.clock_is_relative); };
   const auto used = static_cast<double>(end.used_bytes);
   const bool of = is_device(series) && series.device.capacity_bytes;
   std::string out =
       fmt::format("{} {} at {}", words_of_end(end).reached,
-                  of ? format_bytes_of(used, static_cast<double>(*series.device.capacity_bytes)) : format_bytes(used),
-                  moment(end.time));
+                  of ? scale.bytes_of(used, static_cast<double>(*series.device.capacity_bytes)) : scale.bytes(used),
+                  view.moment(end.time));
   const std::string command =
       visible_command(view, series.key.host, end.pid, end.pid_start_ticks, end.command, may_see);
   if (end.pid == 0 && series.runs.size() > 1 && !series.runs.back().end && series.runs.back().begin > end.time)
-    out += "; the next run began at " + moment(series.runs.back().begin);
+    out += "; the next run began at " + view.moment(series.runs.back().begin);
   else if (end.pid == 0 && series.used_bytes >= end.used_bytes)
     out += "; then a program reported that memory had run out";  // nothing else ends a run without a drop
   else if (end.pid == 0)
@@ -157,12 +156,12 @@ std::string end_report(const SeriesView& series, const View& view, const MaySeeC
     if (onset && s->verdict.end->onset) onset = std::min(*onset, *s->verdict.end->onset);
   }
   if (end.growth_bytes_per_s) {
-    out += fmt::format("; it had {} {}", leak != nullptr ? "leaked" : "grown by", format_rate(*end.growth_bytes_per_s));
-    if (onset) out += " since " + moment(*onset);
+    out += fmt::format("; it had {} {}", leak != nullptr ? "leaked" : "grown by", scale.rate(*end.growth_bytes_per_s));
+    if (onset) out += " since " + view.moment(*onset);
   }
   if (alerted)
     out += fmt::format("; the first alert {} {} before", view.files.empty() ? "came" : "would have come",
-                       format_duration(seconds_between(*alerted, end.time)));
+                       scale.duration(seconds_between(*alerted, end.time)));
   else if (leak != nullptr)
     out += "; no alert was due before";
   return out;
@@ -175,8 +174,8 @@ std::string suspect_words(const Suspect& suspect, const std::string& command) {
 }
 
 /// Deadlines under a minute are shown as "now", since nobody can act in time; the length of steps is unknown.
-double least_time_s() {
-  return scale().counts_steps() ? 1 : kSecondsPerMinute;
+double least_time_s(const Scale& scale) {
+  return scale.counts_steps() ? 1 : kSecondsPerMinute;
 }
 
 /// After a run that ended badly: its memory is lost, but its program will run again.
@@ -228,7 +227,8 @@ std::string rescue(const SeriesView& series, const std::string& when) {
   return fmt::format("save the work{} (a checkpoint, if it trains){}", when, look);
 }
 
-std::string next_step(const SeriesView& series, Timestamp now, Origin origin) {
+std::string next_step(const SeriesView& series, const View& view, Origin origin) {
+  const Scale& scale = view.scale;
   const Verdict& v = series.verdict;
   const Finding& f = v.finding;
   if (series.paused && is_device(series))
@@ -236,10 +236,11 @@ std::string next_step(const SeriesView& series, Timestamp now, Origin origin) {
            "machine";
   // An ended leak is past, unless the device's next run leaks or is suspected.
   if (series.ended || (v.end && !f.leak && f.stage == Stage::none))
-    return ended_badly(series, now) ? step_after_end(*v.end) : std::string();
+    return ended_badly(series, view.time) ? step_after_end(*v.end) : std::string();
   if (f.leak) {
     std::string when;
-    if (f.oom_in_s) when = f.oom_in_s->low < least_time_s() ? " now" : " within " + format_duration(f.oom_in_s->low);
+    if (f.oom_in_s)
+      when = f.oom_in_s->low < least_time_s(scale) ? " now" : " within " + scale.duration(f.oom_in_s->low);
     const std::string step = rescue(series, when);
     if (series.key.metric == Metric::device_unattributed || (is_device(series) && v.suspect && v.suspect->pid == 0))
       return step +
@@ -255,8 +256,8 @@ std::string next_step(const SeriesView& series, Timestamp now, Origin origin) {
   if (f.state == State::growing) return fmt::format("{}: it is too early to tell whether this is a leak", wait);
   if (f.state == State::spiked && f.spike == SpikeOutcome::still_growing)
     return fmt::format("{}: memory still grows after the jump", wait);
-  if (f.state == State::too_short && scale().counts_steps())
-    return fmt::format("record more {}, or a sample at every {}", plural(scale().step), scale().step);
+  if (f.state == State::too_short && scale.counts_steps())
+    return fmt::format("record more {}, or a sample at every {}", plural(scale.step), scale.step);
   if (f.state == State::too_short)
     return origin == Origin::watch
                ? fmt::format("record for longer, or sample more often ({})", name_of(Option::interval))
@@ -265,20 +266,16 @@ std::string next_step(const SeriesView& series, Timestamp now, Origin origin) {
   return {};
 }
 
-std::string size_words(std::uint64_t bytes) {
-  return format_bytes(static_cast<double>(bytes));
+std::string ends_words(const MemoryWall& wall, const Scale& scale) {
+  return fmt::format("; its memory ends at {}, by {}", scale.bytes(wall.bytes), wall.name);
 }
 
-std::string ends_words(const MemoryWall& wall) {
-  return fmt::format("; its memory ends at {}, by {}", size_words(wall.bytes), wall.name);
-}
-
-std::string wall_words(const MemoryWall& wall) {
+std::string wall_words(const MemoryWall& wall, const Scale& scale) {
   std::string out =
-      fmt::format("{}, by {}; {} of it used", size_words(wall.bytes), wall.name, size_words(wall.used_bytes));
+      fmt::format("{}, by {}; {} of it used", scale.bytes(wall.bytes), wall.name, scale.bytes(wall.used_bytes));
   if (wall.processes > 1) out += fmt::format(" by {} processes", wall.processes);
   if (wall.growth_bytes_per_s > 0)
-    out += fmt::format(", growing by {}{}", format_scaled_rate(wall.growth_bytes_per_s),
+    out += fmt::format(", growing by {}{}", scale.scaled_rate(wall.growth_bytes_per_s),
                        wall.processes > 1 ? " together" : "");
   return out;
 }
@@ -286,27 +283,27 @@ std::string wall_words(const MemoryWall& wall) {
 /// Names the limit that the process's need was compared with, if it is closer than the device's end.
 std::string headroom_words_of(const View& view, const SeriesView& s) {
   std::string out =
-      headroom_words(*s.headroom, is_device(s) ? s.device.capacity_bytes : std::optional<std::uint64_t>());
+      headroom_words(*s.headroom, is_device(s) ? s.device.capacity_bytes : std::optional<std::uint64_t>(), view.scale);
   for (const SeriesView& other : view.series) {
     const bool needs_it = is_device(s) ? other.key.pid != 0 && other.key.pid == s.headroom->pid &&
                                              device_key(other.key) == device_key(s.key) && !other.ended
                                        : other.key == s.key;
-    if (needs_it && other.key.metric == Metric::process_used && other.wall) out += ends_words(*other.wall);
+    if (needs_it && other.key.metric == Metric::process_used && other.wall) out += ends_words(*other.wall, view.scale);
   }
   return out;
 }
 
-std::string host_words(const HostHolding& host) {
-  std::string out = size_words(host.anonymous_bytes) + " that no file backs";
-  if (host.resident_bytes) out += fmt::format(", {} resident", size_words(*host.resident_bytes));
-  if (host.pinned_bytes) out += fmt::format(", {} pinned", size_words(*host.pinned_bytes));
-  if (host.available_bytes) out += fmt::format("; {} left", size_words(*host.available_bytes));
+std::string host_words(const HostHolding& host, const Scale& scale) {
+  std::string out = scale.bytes(host.anonymous_bytes) + " that no file backs";
+  if (host.resident_bytes) out += fmt::format(", {} resident", scale.bytes(*host.resident_bytes));
+  if (host.pinned_bytes) out += fmt::format(", {} pinned", scale.bytes(*host.pinned_bytes));
+  if (host.available_bytes) out += fmt::format("; {} left", scale.bytes(*host.available_bytes));
   return out;
 }
 
-std::string mark_words(const MarkGrowth& growth) {
+std::string mark_words(const MarkGrowth& growth, const Scale& scale) {
   return fmt::format("{} {}: {}{} from one to the next", growth.name, growth.last,
-                     growth.bytes_per_mark < 0 ? "-" : "+", format_bytes(std::abs(growth.bytes_per_mark)));
+                     growth.bytes_per_mark < 0 ? "-" : "+", scale.bytes(std::abs(growth.bytes_per_mark)));
 }
 
 /// What a finding explains: the verdict; for a device whose run has ended, what came after; for a process that ended
@@ -320,6 +317,7 @@ std::string_view label_of_reason(const SeriesView& s) {
 /// The lines below the headline. To show users a new field of a verdict, add a line here.
 std::vector<Fact> facts_of(const View& view, const SeriesView& s, const Conclusion& conclusion,
                            const ConclusionWords& words) {
+  const Scale& scale = view.scale;
   const Verdict& v = conclusion.verdict();
   const Finding& f = v.finding;
   const Finding& now = s.verdict.finding;
@@ -328,8 +326,7 @@ std::vector<Fact> facts_of(const View& view, const SeriesView& s, const Conclusi
     if (!text.empty()) out.push_back({std::string(label), printable(text)});
   };
   if (s.paused && s.last)
-    add("lost", fmt::format("readings stopped after {}, because the GPU was lost",
-                            format_moment(*s.last, view.clock_is_relative)));
+    add("lost", fmt::format("readings stopped after {}, because the GPU was lost", view.moment(*s.last)));
   const auto add_reason = [&](std::string_view of, const Finding& finding) {
     if (!finding.because.empty()) add(of, fmt::format("{} ({})", finding.because, finding.detector));
   };
@@ -348,23 +345,23 @@ std::vector<Fact> facts_of(const View& view, const SeriesView& s, const Conclusi
   if (s.headroom && s.headroom->is_news() && !s.ended) add("headroom", headroom_words_of(view, s));
   if (is_device(s) && s.device.shares_host_memory)
     add("memory", "it has none of its own: it shares the host's, and where that ends, the kernel ends a process");
-  if (s.wall) add("wall", wall_words(*s.wall));
-  if (s.host) add("host memory", host_words(*s.host));
+  if (s.wall) add("wall", wall_words(*s.wall, scale));
+  if (s.host) add("host memory", host_words(*s.host, scale));
   if (s.key.metric == Metric::process_used)
     for (const SeriesView& of_host : view.series)
       if (is_of_host(of_host.key.metric) && process_key(of_host.key) == process_key(s.key) && !of_host.ended &&
           grows(of_host.verdict.finding))
         add("host memory",
-            fmt::format("{}, {}; {}", verdict_words(of_host), format_rate(of_host.verdict.finding.growth_bytes_per_s),
-                        forecast_words(of_host, of_host.verdict.finding)));
+            fmt::format("{}, {}; {}", verdict_words(of_host), scale.rate(of_host.verdict.finding.growth_bytes_per_s),
+                        forecast_words(of_host, of_host.verdict.finding, scale)));
   if (s.still_holds && !s.ended) {
     add("ran out", still_holds_words(view, s));
     add("ran out", "next: " + std::string(kStillHoldsNextStep));
   }
-  if (s.mark_growth) add("marks", mark_words(*s.mark_growth));
+  if (s.mark_growth) add("marks", mark_words(*s.mark_growth, scale));
   add("end", words.end);
   for (Fact& fact : run_facts(view, s)) out.push_back(std::move(fact));
-  if (f.onset && (f.leak || f.state == State::growing)) add("since", format_moment(*f.onset, view.clock_is_relative));
+  if (f.onset && (f.leak || f.state == State::growing)) add("since", view.moment(*f.onset));
   if (v.suspect)
     add("suspect", words.suspect + (v.framework.empty() ? "" : ", " + v.framework));
   else
@@ -484,7 +481,7 @@ ConclusionWords conclusion_words(const View& view, const SeriesView& s, const Au
   out.growth_tone = present_tone(s);
   out.concern = concern(s, view.time);
   if (s.stall) {
-    out.stall = stall_words(*s.stall);
+    out.stall = stall_words(*s.stall, view.scale);
     out.stall_tone = is_stalled(s)                                   ? Tone::warning
                      : s.stall->judgement == StallJudgement::unclear ? Tone::notice
                                                                      : Tone::plain;
@@ -496,10 +493,10 @@ ConclusionWords conclusion_words(const View& view, const SeriesView& s, const Au
   const Finding& concluded = conclusion.finding();
   if (concluded.pattern != Pattern::none) out.pattern = pattern_words(concluded.pattern);
   if (concluded.state != State::too_short) {
-    out.growth = format_rate(concluded.growth_bytes_per_s);
+    out.growth = view.scale.rate(concluded.growth_bytes_per_s);
     out.probability = format_percent(concluded.confidence);
   }
-  if (!s.paused) out.forecast = forecast_words(s, f);  // there is no forecast for what has stopped
+  if (!s.paused) out.forecast = forecast_words(s, f, view.scale);  // there is no forecast for what has stopped
   out.end = end_report(s, view, audience.may_see);
   if (v.suspect) {
     const Suspect& suspect = *v.suspect;
@@ -508,15 +505,15 @@ ConclusionWords conclusion_words(const View& view, const SeriesView& s, const Au
     if (f.leak && is_device(s))
       out.by = suspect.pid != 0 ? fmt::format("by pid {}", suspect.pid) : "no visible process explains it";
   }
-  out.next = next_step(s, view.time, audience.origin.value_or(view.files.empty() ? Origin::watch : Origin::files));
-  if (s.key.metric == Metric::device_used) out.unattributed = rest_words(account(view, device_key(s.key)));
+  out.next = next_step(s, view, audience.origin.value_or(view.files.empty() ? Origin::watch : Origin::files));
+  if (s.key.metric == Metric::device_used) out.unattributed = rest_words(account(view, device_key(s.key)), view.scale);
   out.facts = facts_of(view, s, conclusion, out);
   out.advice = advice_of(v);
   out.dissent = dissent_of(conclusion.verdict());
   return out;
 }
 
-AlertWords alert_words(const Alert& a) {
+AlertWords alert_words(const Alert& a, const Scale& scale) {
   AlertWords out;
   const auto percent = format_percent(a.finding.confidence);
   switch (a.kind) {
@@ -544,8 +541,8 @@ AlertWords alert_words(const Alert& a) {
       break;
   }
   const auto add = [&out](const std::string& figure) { out.figures += (out.figures.empty() ? "" : ", ") + figure; };
-  if (a.suspected_for_s) add(fmt::format("suspected {} earlier", format_duration(*a.suspected_for_s)));
-  if (a.finding.oom_in_s) add("predicted then: " + format_oom(*a.finding.oom_in_s));
+  if (a.suspected_for_s) add(fmt::format("suspected {} earlier", scale.duration(*a.suspected_for_s)));
+  if (a.finding.oom_in_s) add("predicted then: " + scale.oom(*a.finding.oom_in_s));
   if (!a.paged_because.empty()) add("raised because " + a.paged_because);
   const std::string reason = printable(a.end_reason);
   const auto with_reason = [&reason](std::string_view how) {

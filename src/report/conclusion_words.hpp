@@ -78,8 +78,8 @@ struct Audience {
 
 /// `series` is part of `view`. Pure; some microseconds, and O(series) for one that has ended or has a suspect.
 ConclusionWords conclusion_words(const View& view, const SeriesView& series, const Audience& audience = {});
-/// Pure.
-AlertWords alert_words(const Alert& alert);
+/// `scale`: of the recording. Pure.
+AlertWords alert_words(const Alert& alert, const Scale& scale);
 
 /// ConclusionWords::tone without the words.
 Tone tone_of(const SeriesView& series, Timestamp now);

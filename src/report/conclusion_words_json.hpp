@@ -48,17 +48,18 @@ inline Json conclusion_words_json(const ConclusionWords& words) {
 }
 
 /// Null if unknown.
-inline Json headroom_json(const SeriesView& s) {
+inline Json headroom_json(const SeriesView& s, const Scale& scale) {
   if (!s.headroom) return nullptr;
   const Headroom& h = *s.headroom;
   const auto pid = [](std::uint32_t of) { return of != 0 ? Json(of) : Json(nullptr); };
-  return {{"peak_bytes", h.peak_bytes},
-          {"more_bytes", h.more_bytes},
-          {"earlier_runs", h.earlier_runs},
-          {"left_bytes", h.left_bytes},
-          {"pid", pid(h.pid)},
-          {"beside_pid", pid(h.beside_pid)},
-          {"words", headroom_words(h, s.key.pid == 0 ? s.device.capacity_bytes : std::optional<std::uint64_t>())}};
+  return {
+      {"peak_bytes", h.peak_bytes},
+      {"more_bytes", h.more_bytes},
+      {"earlier_runs", h.earlier_runs},
+      {"left_bytes", h.left_bytes},
+      {"pid", pid(h.pid)},
+      {"beside_pid", pid(h.beside_pid)},
+      {"words", headroom_words(h, s.key.pid == 0 ? s.device.capacity_bytes : std::optional<std::uint64_t>(), scale)}};
 }
 
 inline Json wall_json(const SeriesView& s) {

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "core/json.hpp"
-#include "core/scale.hpp"
 #include "core/verdict_fields.hpp"
 #include "report/conclusion.hpp"
 #include "report/scaled.hpp"
@@ -191,27 +190,27 @@ inline void multiply(json& value, double by) {
 }
 
 /// `value` with each name and its figures converted by scaled_name(); elements of arrays without names stay unchanged.
-inline json in_scale(const json& value) {
+inline json in_scale(const json& value, const Scale& scale) {
   if (value.is_array()) {
     json out = json::array();
-    for (const json& part : value) out.push_back(in_scale(part));
+    for (const json& part : value) out.push_back(in_scale(part, scale));
     return out;
   }
   if (!value.is_object()) return value;
   json out = json::object();
   for (const auto& [key, part] : value.items()) {
-    const ScaledName scaled = scaled_name(key);
-    json& its = out[scaled.name] = in_scale(part);
+    const ScaledName scaled = scaled_name(key, scale);
+    json& its = out[scaled.name] = in_scale(part, scale);
     multiply(its, scaled.factor);
   }
   return out;
 }
 
-/// A complete line of output: in the current scale, and with its unit of counting, if it counts steps.
-inline json line_in_scale(json row) {
-  if (!scale().counts_steps() && scale().has_unit) return row;
-  if (scale().counts_steps()) row["counts"] = scale().step;
-  return in_scale(row);
+/// A complete line of output: in `scale`, and with its unit of counting, if it counts steps.
+inline json line_in_scale(json row, const Scale& scale) {
+  if (!scale.counts_steps() && scale.has_unit) return row;
+  if (scale.counts_steps()) row["counts"] = scale.step;
+  return in_scale(row, scale);
 }
 
 }  // namespace vramtrack::fields

@@ -148,7 +148,7 @@ std::string of_end(const Machine& machine, const View& view, const MaySeeCommand
   const SeriesView& last = *machine.subjects.front();
   const End& end = *last.verdict.end;
   std::string text = machine.subjects.size() > 1 ? fmt::format(", {} last,", short_device_words(last)) : std::string();
-  text += " at " + format_moment(end.time, view.clock_is_relative);
+  text += " at " + view.moment(end.time);
   if (end.pid != 0) text += ": " + who(view, last, end.pid, end.pid_start_ticks, end.command, may_see);
   return text;
 }
@@ -158,7 +158,7 @@ std::string of_loss(const Machine& machine, const View& view) {
   if (!first.last) return {};
   return fmt::format("{} at {}: readings stopped then",
                      machine.subjects.size() > 1 ? ", " + short_device_words(first) : std::string(),
-                     format_moment(*first.last, view.clock_is_relative));
+                     view.moment(*first.last));
 }
 
 std::string of_health(const Machine& machine) {

@@ -33,9 +33,9 @@ json series_json(const SeriesView& s) {
   return out;
 }
 
-json alert_words_line(const Alert& alert, const LineClock& clock) {
+json alert_words_line(const Alert& alert, const LineClock& clock, const Scale& scale) {
   json out = fields::alert_line(alert, clock);
-  out["told"] = conclusion_words_json(alert_words(alert));
+  out["told"] = conclusion_words_json(alert_words(alert, scale));
   return out;
 }
 
@@ -64,7 +64,7 @@ std::string render(const View& view, const ReportStyle&) {
     row["leaked"] = has_leaked(s);
     row["verdict"] = fields::verdict_line(conclusion, clock);
     row["told"] = conclusion_words_json(conclusion_words(view, s));
-    if (s.headroom && s.headroom->is_news()) row["headroom"] = headroom_json(s);
+    if (s.headroom && s.headroom->is_news()) row["headroom"] = headroom_json(s, view.scale);
     if (s.wall) row["wall"] = wall_json(s);
     if (s.host) row["host_memory"] = host_json(s);
     if (s.still_holds) {
@@ -75,7 +75,7 @@ std::string render(const View& view, const ReportStyle&) {
     if (s.mark_growth) row["mark_growth"] = mark_growth_json(s);
     if (s.stall) row["stall"] = fields::stall_line(*s.stall, clock);
     row["alerts"] = json::array();
-    for (const Alert& a : s.alerts) row["alerts"].push_back(alert_words_line(a, clock));
+    for (const Alert& a : s.alerts) row["alerts"].push_back(alert_words_line(a, clock, view.scale));
     row["suspicions"] = json::array();
     for (const Alert& a : s.suspicions) row["suspicions"].push_back(fields::alert_line(a, clock));
     if (s.key.metric == Metric::device_used || !s.runs.empty()) {
@@ -85,7 +85,7 @@ std::string render(const View& view, const ReportStyle&) {
     row["warnings"] = warnings;
     row["paging"] = s.paging.empty() ? json(nullptr) : json(s.paging);
     if (!s.explain.empty()) row["explain"] = s.explain;
-    out += dump(fields::line_in_scale(std::move(row)));
+    out += dump(fields::line_in_scale(std::move(row), view.scale));
   }
   return out;
 }
@@ -95,13 +95,13 @@ std::string render(const View& view, const ReportStyle&) {
 std::string alert_json(const View& view, const SeriesView& series, const Alert& alert, AlertNews news) {
   const LineClock clock = clock_of(view);
   json row = {{"schema", "vramtrack.alert.v1"}, {"event", to_string(news)}, {"series", series_json(series)}};
-  row["alert"] = alert_words_line(alert, clock);
+  row["alert"] = alert_words_line(alert, clock, view.scale);
   row["because"] = news == AlertNews::raised      ? alert.finding.because
                    : news == AlertNews::escalated ? series.verdict.finding.because
                                                   : alert.end_reason;
   row["verdict"] = fields::verdict_line(Conclusion(view, series), clock);
   row["told"] = conclusion_words_json(conclusion_words(view, series));
-  return dump(fields::line_in_scale(std::move(row)));
+  return dump(fields::line_in_scale(std::move(row), view.scale));
 }
 
 std::string event_json(const Event& event, bool clock_is_relative) {

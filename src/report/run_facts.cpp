@@ -18,22 +18,20 @@ constexpr std::size_t kMostKept = 256;
 /// 4242; first alert 56m before its end"
 std::string run_words(const Run& run, const SeriesView& s, const View& view) {
   const auto peak = static_cast<double>(run.peak_bytes);
-  std::string out = fmt::format("{} to {}", format_moment(run.begin, view.clock_is_relative),
-                                run.end ? format_moment(*run.end, view.clock_is_relative) : "the end");
+  std::string out = fmt::format("{} to {}", view.moment(run.begin), run.end ? view.moment(*run.end) : "the end");
   const auto until = run.end ? run.end : s.last;
-  if (until) out += ", " + format_duration(seconds_between(run.begin, *until));
+  if (until) out += ", " + view.scale.duration(seconds_between(run.begin, *until));
   out += ": ";
-  if (run.growth_bytes_per_s) out += format_rate(*run.growth_bytes_per_s) + ", ";
+  if (run.growth_bytes_per_s) out += view.scale.rate(*run.growth_bytes_per_s) + ", ";
   out += fmt::format("peak {}, ", s.device.capacity_bytes
-                                      ? format_bytes_of(peak, static_cast<double>(*s.device.capacity_bytes))
-                                      : format_bytes(peak));
+                                      ? view.scale.bytes_of(peak, static_cast<double>(*s.device.capacity_bytes))
+                                      : view.scale.bytes(peak));
   if (!run.end)
-    return out + "still running" +
-           (run.first_alert ? "; first alert " + format_moment(*run.first_alert, view.clock_is_relative)
-                            : std::string());
+    return out + "still running" + (run.first_alert ? "; first alert " + view.moment(*run.first_alert) : std::string());
   out += words_of_end(run.how).plain;
   if (run.pid != 0) out += fmt::format(", pid {}", run.pid);
-  if (const auto lead = run_lead_s(run)) out += fmt::format("; first alert {} before its end", format_duration(*lead));
+  if (const auto lead = run_lead_s(run))
+    out += fmt::format("; first alert {} before its end", view.scale.duration(*lead));
   return out;
 }
 

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "core/scale.hpp"
+
 namespace vramtrack {
 
 /// A figure's name, and the factor for its number.
@@ -11,9 +13,9 @@ struct ScaledName {
   double factor = 1;
 };
 
-/// How the current scale (core/scale.hpp) expresses the figure `name`. A log that counts steps has no seconds, and one
+/// How `scale` expresses the figure `name`. A log that counts steps has no seconds, and one
 /// without a unit has no bytes: "growth_bytes_per_s" is "growth_bytes_per_step", "oom_in_s" is "oom_in_steps",
 /// "used_bytes" is "used_units". So no program can mistake them for seconds or bytes. Other names stay unchanged.
-ScaledName scaled_name(std::string name);
+ScaledName scaled_name(std::string name, const Scale& scale);
 
 }  // namespace vramtrack

@@ -78,8 +78,8 @@ Row row_of(std::string name, const SeriesView& s, const View& view) {
   const bool of = is_total(s) && s.device.capacity_bytes;
   const Finding& f = s.verdict.finding;
   Row row{std::move(name),
-          of ? format_bytes_of(used, static_cast<double>(*s.device.capacity_bytes)) : format_bytes(used),
-          f.state == State::too_short ? "" : format_rate(f.growth_bytes_per_s.mid),
+          of ? view.scale.bytes_of(used, static_cast<double>(*s.device.capacity_bytes)) : view.scale.bytes(used),
+          f.state == State::too_short ? "" : view.scale.rate(f.growth_bytes_per_s.mid),
           conclusion(s, conclusion_words(view, s))};
   if (s.utilisation_ratio)
     row.conclusion.push_back({Worth::busy, fmt::format(", GPU {} busy", format_percent(*s.utilisation_ratio))});
@@ -190,15 +190,14 @@ class Layout {
 };
 
 /// For a raised alert: that a process is stalled, since when, why, and what to do.
-std::string stall_lines(const std::string& when, const SeriesView& series, const Alert& alert,
-                        const ReportStyle& style) {
+std::string stall_lines(const std::string& when, const std::string& severity, const View& view,
+                        const SeriesView& series, const Alert& alert, const ReportStyle& style) {
   const Finding& f = alert.finding;
   const double for_s = f.onset ? seconds_between(*f.onset, alert.raised) : 0;
   const std::uint64_t held = series.stall ? series.stall->held_bytes : series.used_bytes;
-  std::string out =
-      fmt::format("{}  {}  {}: holds {} and has made no progress for {}, with a confidence of {}\n", when,
-                  toned(alert_words(alert).severity, Tone::warning, style), series_words(series),
-                  format_bytes(static_cast<double>(held)), format_duration(for_s), format_percent(f.confidence));
+  std::string out = fmt::format("{}  {}  {}: holds {} and has made no progress for {}, with a confidence of {}\n", when,
+                                toned(severity, Tone::warning, style), series_words(series), view.scale.bytes(held),
+                                view.scale.duration(for_s), format_percent(f.confidence));
   if (!f.because.empty()) out += "    because  " + printable(f.because) + '\n';
   if (series.stall)
     if (const std::string next = stall_next_step(*series.stall, series.key.pid); !next.empty())
@@ -206,26 +205,24 @@ std::string stall_lines(const std::string& when, const SeriesView& series, const
   return out;
 }
 
-std::string unreleased_lines(const std::string& when, const SeriesView& series, const Alert& alert,
-                             const ReportStyle& style) {
+std::string unreleased_lines(const std::string& when, const std::string& severity, const SeriesView& series,
+                             const Alert& alert, const ReportStyle& style) {
   return fmt::format(
       "{}  {}  {}: it has ended, but memory that it held is still in use\n    because  {}\n    next     {}\n", when,
-      toned(alert_words(alert).severity, Tone::warning, style), series_words(series), printable(alert.finding.because),
+      toned(severity, Tone::warning, style), series_words(series), printable(alert.finding.because),
       kUnreleasedNextStep);
 }
 
-std::string killed_lines(const std::string& when, const SeriesView& series, const Alert& alert,
-                         const ReportStyle& style) {
+std::string killed_lines(const std::string& when, const std::string& severity, const SeriesView& series,
+                         const Alert& alert, const ReportStyle& style) {
   return fmt::format("{}  {}  {}: the host's memory ran out, and the kernel ended it\n    because  {}\n", when,
-                     toned(alert_words(alert).severity, Tone::critical, style), series_words(series),
-                     printable(alert.finding.because));
+                     toned(severity, Tone::critical, style), series_words(series), printable(alert.finding.because));
 }
 
-std::string headroom_lines(const std::string& when, const SeriesView& series, const Alert& alert,
-                           const ReportStyle& style) {
-  return fmt::format("{}  {}  {}: {}\n    next     {}\n", when,
-                     toned(alert_words(alert).severity, Tone::warning, style), series_words(series),
-                     printable(alert.finding.because), kHeadroomNextStep);
+std::string headroom_lines(const std::string& when, const std::string& severity, const SeriesView& series,
+                           const Alert& alert, const ReportStyle& style) {
+  return fmt::format("{}  {}  {}: {}\n    next     {}\n", when, toned(severity, Tone::warning, style),
+                     series_words(series), printable(alert.finding.because), kHeadroomNextStep);
 }
 
 /// Below the row of a leak without a notification yet: the reason.
@@ -261,7 +258,7 @@ void process_rows(Layout& out, const View& view, const std::string& device_id, b
   }
   if (left_out > 0)
     out.add(fmt::format("  and {} more process{} with {}, not growing", left_out, left_out == 1 ? "" : "es",
-                        format_bytes(left_out_bytes)));
+                        view.scale.bytes(left_out_bytes)));
 }
 
 }  // namespace
@@ -297,16 +294,16 @@ std::string status_table(const View& view, const ReportStyle& style, std::size_t
       }
     }
   }
-  return toned(format_moment(view.time, view.clock_is_relative), Tone::faint, style) + '\n' + out.text();
+  return toned(view.moment(view.time), Tone::faint, style) + '\n' + out.text();
 }
 
 std::string alert_lines(const View& view, const SeriesView& series, const Alert& alert, AlertNews news,
                         const ReportStyle& style) {
   const std::string who = series_words(series);
   const Timestamp at = news == AlertNews::raised ? alert.raised : alert.cleared.value_or(view.time);
-  const std::string when = format_moment(at, view.clock_is_relative);
+  const std::string when = view.moment(at);
   const Finding& f = alert.finding;
-  const AlertWords phrases = alert_words(alert);
+  const AlertWords phrases = alert_words(alert, view.scale);
   if (news == AlertNews::escalated) {
     const std::string now = conclusion_words(view, series).forecast;  // the current one, not that of the raise
     return fmt::format("{}  {}  {}: now {}{}{}\n", when, toned("ESCALATED", Tone::warning, style), who,
@@ -318,16 +315,16 @@ std::string alert_lines(const View& view, const SeriesView& series, const Alert&
                        is_bad ? toned("OUT OF MEMORY", Tone::critical, style) : toned("CLEARED", Tone::ok, style), who,
                        phrases.ended);
   }
-  if (alert.kind == AlertKind::stall) return stall_lines(when, series, alert, style);
-  if (alert.kind == AlertKind::unreleased) return unreleased_lines(when, series, alert, style);
-  if (alert.kind == AlertKind::headroom) return headroom_lines(when, series, alert, style);
-  if (alert.kind == AlertKind::host_out_of_memory) return killed_lines(when, series, alert, style);
+  if (alert.kind == AlertKind::stall) return stall_lines(when, phrases.severity, view, series, alert, style);
+  if (alert.kind == AlertKind::unreleased) return unreleased_lines(when, phrases.severity, series, alert, style);
+  if (alert.kind == AlertKind::headroom) return headroom_lines(when, phrases.severity, series, alert, style);
+  if (alert.kind == AlertKind::host_out_of_memory) return killed_lines(when, phrases.severity, series, alert, style);
   SeriesView at_raise = series;  // the advice belongs to what was raised
   at_raise.verdict.finding = f;
   const ConclusionWords words = conclusion_words(view, at_raise);
   std::string out =
       fmt::format("{}  {}  {}: {}, {}, probability of a leak {}", when, toned(phrases.severity, phrases.tone, style),
-                  who, phrases.what, format_rate(f.growth_bytes_per_s), format_percent(f.confidence));
+                  who, phrases.what, view.scale.rate(f.growth_bytes_per_s), format_percent(f.confidence));
   if (!words.forecast.empty()) out += ", " + words.forecast;
   out += '\n';
   if (!f.because.empty()) out += "    because  " + printable(f.because) + '\n';

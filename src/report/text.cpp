@@ -30,10 +30,10 @@ bool is_rest(const SeriesView& s) {
   return s.key.metric == Metric::device_unattributed;
 }
 
-std::string used(const SeriesView& s) {
+std::string used(const SeriesView& s, const Scale& scale) {
   if (s.key.pid == 0 && !is_rest(s) && s.device.capacity_bytes)
-    return format_bytes_of(static_cast<double>(s.used_bytes), static_cast<double>(*s.device.capacity_bytes));
-  return format_bytes(static_cast<double>(s.used_bytes));
+    return scale.bytes_of(static_cast<double>(s.used_bytes), static_cast<double>(*s.device.capacity_bytes));
+  return scale.bytes(s.used_bytes);
 }
 
 std::string title(const SeriesView& s) {
@@ -62,16 +62,16 @@ std::string headline(const View& view, const SeriesView& s, const ConclusionWord
 }
 
 /// The last suspicion, which may still be active, and the number of earlier ones.
-void suspicion_line(std::string& out, const SeriesView& s, bool relative) {
+void suspicion_line(std::string& out, const SeriesView& s, const View& view) {
   if (s.suspicions.empty()) return;
   const Alert& a = s.suspicions.back();
   const bool is_leak = a.finding.leak;
-  std::string text = fmt::format("since {}, {}", format_moment(a.raised, relative),
+  std::string text = fmt::format("since {}, {}", view.moment(a.raised),
                                  a.finding.stage == Stage::confirmed_at_end ? "a leak when the recording ended"
                                  : is_leak                                  ? "now a leak"
                                                                             : "not confirmed");
   if (a.cleared)
-    text = fmt::format("from {} to {}, {}: {}", format_moment(a.raised, relative), format_moment(*a.cleared, relative),
+    text = fmt::format("from {} to {}, {}: {}", view.moment(a.raised), view.moment(*a.cleared),
                        is_leak ? "a leak without an alert" : "never confirmed", a.end_reason);
   if (s.suspicions.size() > 1) text += fmt::format("; {} before it", s.suspicions.size() - 1);
   line(out, "suspected", text);
@@ -103,21 +103,20 @@ std::string short_words(const SeriesView& s) {
   return fmt::format("{} [{}]", words, metric_words(metric));
 }
 
-void alert_lines(std::string& out, const SeriesView& s, const IncidentSpeakers& elsewhere, bool relative) {
+void alert_lines(std::string& out, const SeriesView& s, const IncidentSpeakers& elsewhere, const View& view) {
   const std::size_t from = s.alerts.size() > kMaxAlertLines ? s.alerts.size() - kMaxAlertLines : 0;
   if (from > 0) line(out, "alerts", fmt::format("{} earlier ones are in {}", from, name_of(Option::all_alerts)));
   for (std::size_t i = from; i < s.alerts.size(); ++i) {
     const Alert& a = s.alerts[i];
-    const AlertWords words = alert_words(a);
-    std::string text = fmt::format("{} raised {}", words.what, format_moment(a.raised, relative));
+    const AlertWords words = alert_words(a, view.scale);
+    std::string text = fmt::format("{} raised {}", words.what, view.moment(a.raised));
     if (const auto whole = elsewhere.find(&a); whole != elsewhere.end()) {
       line(out, "alert", text + ", the same leak as the alert of " + short_words(*whole->second));
       continue;
     }
     if (!words.figures.empty()) text += ", " + words.figures;
     text += fmt::format("; highest severity {}; ", to_string(a.severity));
-    line(out, "alert",
-         text + (a.cleared ? fmt::format("ended {}: ", format_moment(*a.cleared, relative)) : "") + words.ended);
+    line(out, "alert", text + (a.cleared ? fmt::format("ended {}: ", view.moment(*a.cleared)) : "") + words.ended);
   }
 }
 
@@ -132,30 +131,30 @@ void fact_lines(std::string& out, const std::vector<Fact>& facts) {
 
 /// " over 1h 00m, every 5s"; nothing for a single sample. If the samples are not at the usual interval throughout, says
 /// so.
-std::string sampling(const SeriesView& s) {
+std::string sampling(const SeriesView& s, const Scale& scale) {
   const double length_s = s.first && s.last ? seconds_between(*s.first, *s.last) : 0.0;
   if (length_s <= 0) return {};
-  std::string out = " over " + format_duration(length_s);
+  std::string out = " over " + scale.duration(length_s);
   if (s.interval_s <= 0 || s.samples < 2) return out;
   constexpr double kAlike = 0.1;
   const double intervals = static_cast<double>(s.samples - 1);
   const double missing_s = length_s - intervals * s.interval_s;
   if (-missing_s > kAlike * length_s)
-    return out + fmt::format(", every {} on average", format_duration(length_s / intervals));
-  out += ", every " + format_duration(s.interval_s);
-  if (missing_s > kAlike * length_s) out += fmt::format(" except for {} without samples", format_duration(missing_s));
+    return out + fmt::format(", every {} on average", scale.duration(length_s / intervals));
+  out += ", every " + scale.duration(s.interval_s);
+  if (missing_s > kAlike * length_s) out += fmt::format(" except for {} without samples", scale.duration(missing_s));
   return out;
 }
 
 void details(std::string& out, const SeriesView& s, const ConclusionWords& words, const IncidentSpeakers& elsewhere,
              const View& view) {
   line(out, "used",
-       fmt::format("{} {}, peak {}; {}{}", used(s), s.ended || s.paused ? "at its end" : "now",
-                   format_bytes(static_cast<double>(s.peak_bytes)), format_count(s.samples, "sample"), sampling(s)));
+       fmt::format("{} {}, peak {}; {}{}", used(s, view.scale), s.ended || s.paused ? "at its end" : "now",
+                   view.scale.bytes(s.peak_bytes), format_count(s.samples, "sample"), sampling(s, view.scale)));
   fact_lines(out, words.facts);
   fact_lines(out, words.advice);
-  alert_lines(out, s, elsewhere, view.clock_is_relative);
-  suspicion_line(out, s, view.clock_is_relative);
+  alert_lines(out, s, elsewhere, view);
+  suspicion_line(out, s, view);
   for (const Fact& other : words.dissent)
     if (other.label == "dissent") line(out, other.label, other.text);
   for (const std::string& why : s.explain) line(out, &why == s.explain.data() ? "explain" : "", why);
@@ -219,8 +218,7 @@ std::string render(const View& view, const ReportStyle& style) {
     out += fmt::format("and {} more process{} without a sign of a leak; {} lists all\n", brief - kMaxBriefLines,
                        brief - kMaxBriefLines == 1 ? "" : "es", name_of(Option::json));
   if (!view.notices.empty()) out += "\nevents\n";
-  for (const Notice& n : view.notices)
-    out += fmt::format("  {}  {}\n", format_moment(n.time, view.clock_is_relative), printable(n.text));
+  for (const Notice& n : view.notices) out += fmt::format("  {}  {}\n", view.moment(n.time), printable(n.text));
   if (view.skipped_lines > 0) {
     out += fmt::format("\n{} line{} could not be read and {} skipped\n", view.skipped_lines,
                        view.skipped_lines == 1 ? "" : "s", view.skipped_lines == 1 ? "was" : "were");

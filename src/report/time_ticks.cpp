@@ -3,9 +3,7 @@
 #include <array>
 #include <cmath>
 
-#include "core/format.hpp"
 #include "core/local_time.hpp"
-#include "core/scale.hpp"
 
 namespace vramtrack {
 namespace {
@@ -14,9 +12,9 @@ constexpr double kDay_s = 86400;
 
 }  // namespace
 
-double time_step(double length_s, int most) {
-  if (scale().counts_steps()) {
-    double step_s = scale().step_s;
+double time_step(double length_s, const Scale& scale, int most) {
+  if (scale.counts_steps()) {
+    double step_s = scale.step_s;
     for (int i = 0; length_s / step_s > most; ++i) step_s *= i % 3 == 1 ? 2.5 : 2;  // 1, 2, 5, 10
     return step_s;
   }
@@ -38,8 +36,8 @@ std::vector<Timestamp> time_ticks(Timestamp from, Timestamp to, double step_s) {
   return out;
 }
 
-std::string time_label(Timestamp tick, double step_s, bool clock_is_relative) {
-  if (clock_is_relative || scale().counts_steps()) return format_duration(seconds_between(Timestamp{}, tick));
+std::string time_label(Timestamp tick, double step_s, bool clock_is_relative, const Scale& scale) {
+  if (clock_is_relative || scale.counts_steps()) return scale.duration(seconds_between(Timestamp{}, tick));
   const std::string clock = clock_time(tick);  // 2026-01-02T03:04:05
   if (step_s >= kDay_s || (step_s >= 3600 && clock.compare(11, 5, "00:00") == 0)) return clock.substr(5, 5);
   return step_s < 60 ? clock.substr(11, 8) : clock.substr(11, 5);

@@ -17,10 +17,10 @@ using fields::json;
 
 using fields::exact;
 
-json alert_object(const SeriesKey& key, const Alert& a) {
+json alert_object(const SeriesKey& key, const Alert& a, const Scale& scale) {
   json out = {{"id", alert_id(key, a.raised)}};
   out.update(exact(a));
-  out["told"] = conclusion_words_json(alert_words(a));
+  out["told"] = conclusion_words_json(alert_words(a, scale));
   return out;
 }
 
@@ -199,7 +199,7 @@ json series_json(const View& view, const SeriesView& s, const MaySeeCommand& may
       {"gauges", gauges_json(s.gauges)},
       {"load", load_json(s.load)},
       {"stall", stall_json(s, words)},
-      {"headroom", headroom_json(s)},
+      {"headroom", headroom_json(s, view.scale)},
       {"wall", wall_json(s)},
       {"host_memory", host_json(s)},
       {"still_holds", still_holds_json(s)},
@@ -224,8 +224,8 @@ json series_json(const View& view, const SeriesView& s, const MaySeeCommand& may
       {"runs", exact(s.runs)},
       {"explain", s.explain}};
   if (!s.key.host.empty()) out["host"] = s.key.host;
-  for (const Alert& a : s.alerts) out["alerts"].push_back(alert_object(s.key, a));
-  for (const Alert& a : s.suspicions) out["suspicions"].push_back(alert_object(s.key, a));
+  for (const Alert& a : s.alerts) out["alerts"].push_back(alert_object(s.key, a, view.scale));
+  for (const Alert& a : s.suspicions) out["suspicions"].push_back(alert_object(s.key, a, view.scale));
   return out;
 }
 
@@ -248,7 +248,7 @@ std::string view_json(const View& view, const MaySeeCommand& may_see) {
 }
 
 std::string alert_object_json(const SeriesKey& key, const Alert& alert) {
-  return json_text(alert_object(key, alert));
+  return json_text(alert_object(key, alert, kSecondsAndBytes));
 }
 
 }  // namespace vramtrack

@@ -21,7 +21,7 @@ std::string view_json(const View& view, const MaySeeCommand& may_see = {});
 /// may be mixed; a wrong type or word is an Error that names the place ("series[3].verdict.severity"). Pure.
 Result<View> parse_view_json(std::string_view text);
 
-/// One alert as in the view, and one finding; JSON objects as text.
+/// One alert as in the view of a live watch; a JSON object as text.
 std::string alert_object_json(const SeriesKey& key, const Alert& alert);
 /// The Alert that alert_object_json wrote, or an object with more fields; its series is unknown (0). Errors as above.
 Result<Alert> parse_alert_object_json(std::string_view text);

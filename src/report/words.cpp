@@ -4,7 +4,6 @@
 
 #include "core/format.hpp"
 #include "core/printable.hpp"
-#include "core/scale.hpp"
 #include "report/total.hpp"
 
 namespace vramtrack {
@@ -83,16 +82,15 @@ std::string_view metric_words(Metric metric) {
 }
 
 std::string still_holds_words(const View& view, const SeriesView& series) {
-  std::string out = fmt::format("ran out at {} and still holds {}",
-                                format_moment(series.still_holds->ran_out, view.clock_is_relative),
-                                format_bytes(static_cast<double>(series.used_bytes)));
+  std::string out = fmt::format("ran out at {} and still holds {}", view.moment(series.still_holds->ran_out),
+                                view.scale.bytes(series.used_bytes));
   if (const auto unused = series.still_holds->unused_bytes)
-    out += fmt::format(", {} of them unused by its allocator", format_bytes(static_cast<double>(*unused)));
+    out += fmt::format(", {} of them unused by its allocator", view.scale.bytes(*unused));
   return out;
 }
 
-std::string stall_words(const Stall& stall) {
-  const std::string for_so_long = format_duration(stall.stalled_for_s);
+std::string stall_words(const Stall& stall, const Scale& scale) {
+  const std::string for_so_long = scale.duration(stall.stalled_for_s);
   switch (stall.judgement) {
     case StallJudgement::stalled:
       return fmt::format("stalled for {} (confidence {})", for_so_long, format_percent(stall.confidence));

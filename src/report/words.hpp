@@ -12,7 +12,7 @@ namespace vramtrack {
 /// "gradual leak", "sudden spike", ...
 std::string_view pattern_words(Pattern pattern);
 /// "stalled for 43m (confidence 80 %)", "no progress for 43m, unclear why", "idle for 3h 10m (Jupyter kernel)".
-std::string stall_words(const Stall& stall);
+std::string stall_words(const Stall& stall, const Scale& scale);
 /// What to do if the need of a process does not fit.
 inline constexpr std::string_view kHeadroomNextStep =
     "move one of the programs to another GPU, or reduce its memory use, before it reaches its peak again";

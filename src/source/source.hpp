@@ -11,7 +11,6 @@
 #include "core/config.hpp"
 #include "core/result.hpp"
 #include "core/sample.hpp"
-#include "core/scale.hpp"
 #include "core/series.hpp"
 
 namespace vramtrack {
@@ -21,7 +20,6 @@ struct SourceNotes {
   std::uint64_t skipped_lines = 0;         ///< lines of a recording that could not be read
   std::vector<std::string> first_skipped;  ///< the first few: "file:line: reason"
   std::vector<std::string> warnings;       ///< assumptions made, things not visible, and what to do
-  Scale scale;                             ///< what the figures of a recording count; known once it is open
 };
 
 enum class Progress : std::uint8_t { more, end };

@@ -57,11 +57,11 @@ void TickReader::push(Batch& batch, Timestamp time) {
   any_ = true;
 }
 
-std::string extent_words(const TicksRead& read, const TimeRange& range, bool clock_is_relative) {
+std::string extent_words(const TicksRead& read, const TimeRange& range, const Catalog& catalog) {
   if (!read.first) return {};
-  const std::string begin = format_moment(*read.first, clock_is_relative);
+  const std::string begin = catalog.moment(*read.first);
   if (range.to && *read.last >= *range.to) return fmt::format("from {} and later", begin);
-  return fmt::format("from {} to {}", begin, format_moment(*read.last, clock_is_relative));
+  return fmt::format("from {} to {}", begin, catalog.moment(*read.last));
 }
 
 TicksRead read_ticks(Source& source, const TickTaker& taker, const TimeRange& range) {

@@ -72,7 +72,7 @@ struct TicksRead {
 
 /// What the recording holds, of which nothing was in `range`: "from A to B", or "from A and later" where the range's
 /// end ended the reading. Empty: nothing was read.
-std::string extent_words(const TicksRead& read, const TimeRange& range, bool clock_is_relative);
+std::string extent_words(const TicksRead& read, const TimeRange& range, const Catalog& catalog);
 
 /// Hands over the ticks of `source` in `range` until its end, an error, or until `taker` needs no more.
 TicksRead read_ticks(Source& source, const TickTaker& taker, const TimeRange& range = {});

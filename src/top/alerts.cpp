@@ -22,7 +22,7 @@ std::string status_words(const Model& m, const AlertRow& row, const AlertWords& 
 
 void draw_alerts(Screen& screen, const Rect& r, const Model& m) {
   const auto rows = alerts(m);
-  const bool relative = m.view->clock_is_relative;
+  const Scale& scale = m.view->scale;
   if (rows.empty()) {
     int y = r.y + 1;
     for (const std::string& line : wrap(no_alert_words(m), r.width - 2))
@@ -31,9 +31,9 @@ void draw_alerts(Screen& screen, const Rect& r, const Model& m) {
   }
   // On a narrow screen the pattern is shown only below.
   const bool wide = r.width >= 100;
-  const int severity = r.x + 2 + clock_width() + 1;
+  const int severity = r.x + 2 + clock_width(scale) + 1;
   const int growth = severity + 26;
-  const int pattern = growth + growth_width() + 3;
+  const int pattern = growth + growth_width(scale) + 3;
   const std::array<int, 6> at = {r.x + 2, severity, severity + 13, pattern, growth, pattern + (wide ? 17 : 0)};
   const std::array<std::string_view, 6> heads = {"RAISED", "SEVERITY", "STATUS", "PATTERN", "GROWTH", "WHO"};
   for (std::size_t i = 0; i < heads.size(); ++i)
@@ -49,15 +49,15 @@ void draw_alerts(Screen& screen, const Rect& r, const Model& m) {
     const Alert& a = row.alert;
     const int y = r.y + 1 + i;
     const bool open = a.ended == AlertEnd::standing && !m.acknowledged.contains({row.key, a.raised});
-    const AlertWords words = alert_words(a);
+    const AlertWords words = alert_words(a, scale);
     const Role role = open ? role_of(words.tone) : Role::faint;
-    screen.put(at[0], y, clock_width(), clock_words(a.raised, m.view->time, relative), Role::plain);
+    screen.put(at[0], y, clock_width(scale), clock_words(a.raised, *m.view), Role::plain);
     screen.put(at[1], y, 12, words.severity, role);
     screen.put(at[2], y, 14, status_words(m, row, words), role);
     if (wide) screen.put(at[3], y, 15, words.what, Role::plain);
     if (a.kind == AlertKind::leak)
-      screen.put_right(at[4] + growth_width(), y, growth_width(), format_rate(a.finding.growth_bytes_per_s.mid),
-                       Role::plain);
+      screen.put_right(at[4] + growth_width(scale), y, growth_width(scale),
+                       scale.rate(a.finding.growth_bytes_per_s.mid), Role::plain);
     screen.put(at[5], y, r.right() - at[5], row.who, Role::plain);
     screen.link({r.x, y, r.width, 1}, {.to = Link::To::alert, .series = row.key, .at = a.raised});
     if (first + i == chosen) {
@@ -67,7 +67,7 @@ void draw_alerts(Screen& screen, const Rect& r, const Model& m) {
   }
   const AlertRow& row = rows[static_cast<std::size_t>(chosen)];
   const Alert& a = row.alert;
-  const AlertWords words = alert_words(a);
+  const AlertWords words = alert_words(a, scale);
   int y = r.bottom() - below + 1;
   const auto put = [&](std::string_view label, const std::string& text, Role role = Role::plain) {
     bool begin = true;
@@ -80,22 +80,22 @@ void draw_alerts(Screen& screen, const Rect& r, const Model& m) {
     }
   };
   put("who", row.who, Role::title);
-  std::string raised = format_moment(a.raised, relative) + ", " + words.what;
+  std::string raised = m.view->moment(a.raised) + ", " + words.what;
   if (a.kind == AlertKind::stall && a.finding.onset)
-    raised += ", no progress since " + format_moment(*a.finding.onset, relative);
-  if (a.kind == AlertKind::leak) raised += ", " + format_rate(a.finding.growth_bytes_per_s);
+    raised += ", no progress since " + m.view->moment(*a.finding.onset);
+  if (a.kind == AlertKind::leak) raised += ", " + scale.rate(a.finding.growth_bytes_per_s);
   if (!words.figures.empty()) raised += ", " + words.figures;
   put("raised", raised);
   if (const auto silenced = m.silenced.find({row.key, a.raised}); silenced != m.silenced.end())
     put("silenced", silenced->second == Timestamp::max()
                         ? "by the configuration: nobody is notified"
-                        : fmt::format("until {}: nobody is notified", format_moment(silenced->second, false)));
+                        : fmt::format("until {}: nobody is notified", m.view->moment(silenced->second)));
   if (a.ended == AlertEnd::standing) {
     const SeriesView* s = find(*m.view, row.key);
     const ConclusionWords now = s != nullptr ? conclusion_words(*m.view, *s) : ConclusionWords{};
     if (!now.forecast.empty()) put("now", now.forecast, role_of(now.tone));
   } else {
-    put("ended", a.cleared ? fmt::format("{}: {}", format_moment(*a.cleared, relative), words.ended) : words.ended);
+    put("ended", a.cleared ? fmt::format("{}: {}", m.view->moment(*a.cleared), words.ended) : words.ended);
   }
   put("because", printable(a.finding.because));
 }

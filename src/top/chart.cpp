@@ -200,7 +200,7 @@ void draw_limit(Screen& screen, const Rect& r, const Chart& c) {
   if (c.limit->wall.empty()) return;
   // Next to the line: below it is the past, at its height the trend that meets it.
   const int row = y > r.y ? y - 1 : y + 1;
-  screen.put(r.x + 1, row, r.width - 2, fmt::format("{} {}", format_bytes(bytes), printable(c.limit->wall)),
+  screen.put(r.x + 1, row, r.width - 2, fmt::format("{} {}", c.scale.bytes(bytes), printable(c.limit->wall)),
              Role::mark);
 }
 
@@ -242,15 +242,15 @@ std::vector<double> ticks(const Plane& plane, int rows) {
 void draw_scale(Screen& screen, const Rect& area, const Rect& r, const Chart& c) {
   for (const double bytes : ticks(c.plane, r.height)) {
     const int y = r.bottom() - 1 - dot_of(bytes, c.plane, r.height);
-    screen.put_right(r.x - 1, y, kLabel - 1, format_bytes(bytes), Role::faint);
+    screen.put_right(r.x - 1, y, kLabel - 1, c.scale.bytes(bytes), Role::faint);
   }
   const int times = area.bottom() - 1;
   const int now = c.band ? column_of(c.band->now, c.plane, r.width) : -1;
   if (now >= 0) screen.put(r.x + now, times, std::min(3, r.width - now), "now", Role::mark);
-  const double step_s = time_step(seconds_between(c.plane.from, c.plane.to), std::max(2, r.width / 14));
+  const double step_s = time_step(seconds_between(c.plane.from, c.plane.to), c.scale, std::max(2, r.width / 14));
   int from = 0;
   for (const Timestamp tick : time_ticks(c.plane.from, c.plane.to, step_s)) {
-    const std::string label = time_label(tick, step_s, c.clock_is_relative);
+    const std::string label = time_label(tick, step_s, c.clock_is_relative, c.scale);
     const auto width = static_cast<int>(label.size());
     const int x = std::clamp(column_of(tick, c.plane, r.width) - width / 2, 0, std::max(0, r.width - width));
     const bool is_beside_now = now < 0 || x + width < now || x > now + 3;

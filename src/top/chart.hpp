@@ -54,6 +54,7 @@ struct Chart {
   std::optional<Band> band;
   std::vector<Mark> marks;
   bool clock_is_relative = false;
+  Scale scale;
 };
 
 /// The chart with its scales: labels on the left, below it a row of marks (if there are any) and one of times. Draws

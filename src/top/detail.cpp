@@ -29,24 +29,23 @@ struct Fact {
 
 void add_identity(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
   if (s.key.pid == 0) {
-    facts.push_back({"memory", accounting_words(account(*m.view, device_key(s.key))), Role::plain});
+    facts.push_back({"memory", accounting_words(account(*m.view, device_key(s.key)), m.view->scale), Role::plain});
     return;
   }
   const ProcessInfo none;
   const ProcessInfo& p = s.process ? *s.process : none;
-  std::string words = fmt::format("{} on {}", format_bytes(static_cast<double>(s.used_bytes)), device_words(s));
+  std::string words = fmt::format("{} on {}", m.view->scale.bytes(s.used_bytes), device_words(s));
   if (!p.framework.empty()) words += ", " + p.framework;
   if (!p.kind.empty()) words += ", type " + p.kind;
   if (const auto at = started(m, s))
-    words += fmt::format(", started {}{}", at->at_most ? "by " : "",
-                         clock_words(at->time, m.view->time, m.view->clock_is_relative));
+    words += fmt::format(", started {}{}", at->at_most ? "by " : "", clock_words(at->time, *m.view));
   if (s.ended) words += ", has ended";
   facts.push_back({"process", words, Role::plain});
   if (!(s.load == ProcessLoad{}))
     facts.push_back({"load",
                      fmt::format("kernels run {} of the time; CPU {}, host memory {}",
                                  percent_or_dash(s.load.gpu_ratio), percent_or_dash(s.load.cpu_ratio),
-                                 s.load.host_bytes ? format_bytes(static_cast<double>(*s.load.host_bytes)) : "-"),
+                                 s.load.host_bytes ? m.view->scale.bytes(*s.load.host_bytes) : "-"),
                      Role::plain});
   std::string place = container_words(p);
   if (p.ns_pid != 0) place += fmt::format("{}pid {} in its container", place.empty() ? "" : ", ", p.ns_pid);
@@ -62,12 +61,12 @@ void add(std::vector<Fact>& facts, const std::vector<vramtrack::Fact>& words) {
   }
 }
 
-void add_verdict(std::vector<Fact>& facts, const SeriesView& s, const ConclusionWords& words) {
+void add_verdict(std::vector<Fact>& facts, const Model& m, const SeriesView& s, const ConclusionWords& words) {
   const Finding& f = s.verdict.finding;
   if (f.state != State::too_short)
     facts.push_back(
         {"growth",
-         fmt::format("{}, R² {}, probability of a leak {}{}, found by {}", format_rate(f.growth_bytes_per_s),
+         fmt::format("{}, R² {}, probability of a leak {}{}, found by {}", m.view->scale.rate(f.growth_bytes_per_s),
                      format_r_squared(f.r_squared), format_percent(f.confidence),
                      words.pattern.empty() ? "" : ", pattern " + words.pattern, f.detector),
          Role::plain});
@@ -83,17 +82,14 @@ void add_sites(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
 }
 
 void add_alerts(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
-  const bool relative = m.view->clock_is_relative;
   for (const AlertRow& row : every_alert(m)) {
     if (!(row.key == s.key)) continue;
     const Alert& a = row.alert;
-    const AlertWords phrases = alert_words(a);
-    std::string words =
-        fmt::format("{}  {} {}", clock_words(a.raised, m.view->time, relative), phrases.severity, phrases.what);
-    if (a.kind == AlertKind::leak) words += ", " + format_rate(a.finding.growth_bytes_per_s);
+    const AlertWords phrases = alert_words(a, m.view->scale);
+    std::string words = fmt::format("{}  {} {}", clock_words(a.raised, *m.view), phrases.severity, phrases.what);
+    if (a.kind == AlertKind::leak) words += ", " + m.view->scale.rate(a.finding.growth_bytes_per_s);
     if (!phrases.figures.empty()) words += ", " + phrases.figures;
-    words += fmt::format("; {}{}", a.cleared ? clock_words(*a.cleared, m.view->time, relative) + "  " : std::string(),
-                         phrases.ended);
+    words += fmt::format("; {}{}", a.cleared ? clock_words(*a.cleared, *m.view) + "  " : std::string(), phrases.ended);
     if (a.ended == AlertEnd::standing)
       words += fmt::format("{}{}", m.acknowledged.contains({row.key, a.raised}) ? ", acknowledged" : "",
                            m.silenced.contains({row.key, a.raised}) ? ", silenced" : "");
@@ -119,9 +115,8 @@ void add_health(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
       words += fmt::format(", memory bus {} busy, {}, fan {}", percent_or_dash(s.gauges.memory_utilisation_ratio),
                            power_words(s.gauges), percent_or_dash(s.gauges.fan_ratio));
     if (device != nullptr)
-      words += fmt::format("; {}; {}", health_words(device->health), xid_words(*device, [&](Timestamp time) {
-                             return clock_words(time, m.view->time, m.view->clock_is_relative);
-                           }));
+      words += fmt::format("; {}; {}", health_words(device->health),
+                           xid_words(*device, [&](Timestamp time) { return clock_words(time, *m.view); }));
     facts.push_back({"health", words, s.paused ? Role::notice : condition_role(report.condition)});
   }
   for (const HealthProblem& p : report.problems)
@@ -132,27 +127,23 @@ void add_health(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
 void add_events(std::vector<Fact>& facts, const Model& m) {
   // The latest first.
   for (auto it = m.view->notices.rbegin(); it != m.view->notices.rend(); ++it)
-    facts.push_back({"event",
-                     clock_words(it->time, m.view->time, m.view->clock_is_relative) + "  " + printable(it->text),
-                     Role::notice});
+    facts.push_back({"event", clock_words(it->time, *m.view) + "  " + printable(it->text), Role::notice});
 }
 
 void add_series(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
   std::string words = fmt::format("{} sample{}", s.samples, s.samples == 1 ? "" : "s");
-  if (s.interval_s > 0) words += fmt::format(", every {}", format_duration(s.interval_s));
-  words += fmt::format(", {} now, peak {}", format_bytes(static_cast<double>(s.used_bytes)),
-                       format_bytes(static_cast<double>(s.peak_bytes)));
+  if (s.interval_s > 0) words += fmt::format(", every {}", m.view->scale.duration(s.interval_s));
+  words += fmt::format(", {} now, peak {}", m.view->scale.bytes(s.used_bytes), m.view->scale.bytes(s.peak_bytes));
   const Span all = detail_extent(m);
-  words += fmt::format(", recorded since {}", clock_words(all.from, m.view->time, m.view->clock_is_relative));
+  words += fmt::format(", recorded since {}", clock_words(all.from, *m.view));
   facts.push_back({"seen", words, Role::faint});
   // The figures of the process's own allocator, if they are recorded.
   for (const SeriesView& other : m.view->series) {
     if (other.key.pid != s.key.pid || s.key.pid == 0 || other.key.device_id != s.key.device_id || other.key == s.key)
       continue;
-    facts.push_back(
-        {"also",
-         fmt::format("{}: {}", metric_words(other.key.metric), format_bytes(static_cast<double>(other.used_bytes))),
-         Role::plain});
+    facts.push_back({"also",
+                     fmt::format("{}: {}", metric_words(other.key.metric), m.view->scale.bytes(other.used_bytes)),
+                     Role::plain});
   }
 }
 
@@ -160,6 +151,7 @@ void draw_detail_chart(Screen& screen, const Rect& r, const Model& m, const Seri
   const Span span = detail_span(m);
   Chart chart;
   chart.clock_is_relative = m.view->clock_is_relative;
+  chart.scale = m.view->scale;
   chart.plane.from = span.from;
   chart.plane.to = span.to;
   if (m.feed.history) chart.points = m.feed.history(s.key, span.from, span.to + Duration{1}, chart_points(r.width));
@@ -233,12 +225,12 @@ void draw_detail(Screen& screen, const Rect& r, const Model& m) {
           screen.put(r.x, r.y, r.width * 2 / 5, s->key.pid == 0 ? device_words(*s) : process_words(*s), Role::title) +
           2;
   const ConclusionWords words = conclusion_words(*m.view, *s);
-  x += put_conclusion(screen, x, r.y, r.right() - x, *s, words);
+  x += put_conclusion(screen, x, r.y, r.right() - x, *s, words, m.view->scale);
 
   std::vector<Fact> facts;
   add_identity(facts, m, *s);
   add_sites(facts, m, *s);
-  add_verdict(facts, *s, words);
+  add_verdict(facts, m, *s, words);
   add_health(facts, m, *s);
   add_alerts(facts, m, *s);
   add_events(facts, m);

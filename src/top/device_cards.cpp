@@ -6,7 +6,6 @@
 #include <array>
 
 #include "core/format.hpp"
-#include "core/scale.hpp"
 #include "report/accounting.hpp"
 #include "report/conclusion_words.hpp"
 #include "report/words.hpp"
@@ -23,7 +22,7 @@ constexpr int kSparkBesideGauges = 100;
 /// The time span of the small histories: as far as known, in steps up to an hour, so that the first minutes fill them.
 double spark_span_s(const Model& m) {
   constexpr double kMost_s = 3600;
-  if (scale().counts_steps()) return kMost_s;
+  if (m.view->scale.counts_steps()) return kMost_s;
   double known_s = 0;
   for (const SeriesView& s : m.view->series) {
     if (s.key.pid != 0 || !s.first) continue;
@@ -39,19 +38,19 @@ double spark_span_s(const Model& m) {
 /// "1h", "5m"; "600 steps" if steps are counted.
 std::string spark_span_words(const Model& m) {
   const double span_s = spark_span_s(m);
-  if (scale().counts_steps()) return format_duration(span_s);
+  if (m.view->scale.counts_steps()) return m.view->scale.duration(span_s);
   return span_s < 3600 ? fmt::format("{:.0f}m", span_s / 60) : "1h";
 }
 
-std::string used_words(const DeviceRow& d) {
+std::string used_words(const DeviceRow& d, const Scale& scale) {
   if (d.used == nullptr) return "not known";
   const auto used = static_cast<double>(d.used->used_bytes);
-  return d.any->device.capacity_bytes ? format_bytes_of(used, static_cast<double>(*d.any->device.capacity_bytes))
-                                      : format_bytes(used);
+  return d.any->device.capacity_bytes ? scale.bytes_of(used, static_cast<double>(*d.any->device.capacity_bytes))
+                                      : scale.bytes(used);
 }
 
-std::string growth_words(const SeriesView& s) {
-  return s.verdict.finding.state == State::too_short ? "" : format_rate(s.verdict.finding.growth_bytes_per_s.mid);
+std::string growth_words(const SeriesView& s, const Scale& scale) {
+  return s.verdict.finding.state == State::too_short ? "" : scale.rate(s.verdict.finding.growth_bytes_per_s.mid);
 }
 
 void draw_memory_bar(Screen& screen, int x, int y, int width, const DeviceRow& d, const ConclusionWords& words) {
@@ -84,9 +83,9 @@ int put_condition(Screen& screen, int x, int y, int room, const Model& m, const 
 /// Columns of a one-line row: where each begins, for the row and for the heading.
 struct LineColumns {
   int bar, bar_width, used, gauges, spark, spark_width, growth, conclusion;
-  explicit LineColumns(const Rect& r, bool words) {
+  LineColumns(const Rect& r, const Scale& scale, bool words) {
     const bool beside = r.width >= (words ? kSparkBesideGauges : 70);
-    const int growth_columns = growth_width() + 1;
+    const int growth_columns = growth_width(scale) + 1;
     spark_width = beside ? std::clamp((r.width - 30 - growth_columns) / 5, 7, 30) : 0;
     bar_width = std::clamp((r.width - 37 - growth_columns - (words ? 14 : 0)) / 4, 6, 30);
     bar = r.x + 7;
@@ -167,7 +166,7 @@ constexpr int kMeterRows = 6;   ///< for a card: from this height on each gauge 
 
 void draw_device_heads(Screen& screen, const Rect& r, const Model& m) {
   const bool gauges = line_has_gauges(r, m);
-  const LineColumns at(r, gauges);
+  const LineColumns at(r, m.view->scale, gauges);
   screen.put(r.x, r.y, 6, "GPU", Role::faint);
   screen.put_right(at.used + 14, r.y, 14, "MEMORY", Role::faint);
   if (gauges) {
@@ -176,18 +175,18 @@ void draw_device_heads(Screen& screen, const Rect& r, const Model& m) {
     screen.put_right(at.gauges + 18, r.y, 6, "POWER", Role::faint);
   }
   if (at.spark_width > 0) screen.put(at.spark, r.y, at.spark_width, "LAST " + spark_span_words(m), Role::faint);
-  screen.put_right(at.growth + growth_width(), r.y, growth_width(), "GROWTH", Role::faint);
+  screen.put_right(at.growth + growth_width(m.view->scale), r.y, growth_width(m.view->scale), "GROWTH", Role::faint);
   screen.put(at.conclusion, r.y, r.right() - at.conclusion, "VERDICT", Role::faint);
 }
 
 void draw_device_line(Screen& screen, const Rect& r, const Model& m, const DeviceRow& d) {
   const bool gauges = line_has_gauges(r, m);
-  const LineColumns at(r, gauges);
+  const LineColumns at(r, m.view->scale, gauges);
   const int name = screen.put(r.x, r.y, 7, short_name(d), Role::title);
   put_condition(screen, r.x + name, r.y, std::min(1, 7 - name), m, d);
   const ConclusionWords words = d.used != nullptr ? conclusion_words(*m.view, *d.used) : ConclusionWords{};
   draw_memory_bar(screen, at.bar, r.y, at.bar_width, d, words);
-  screen.put_right(at.used + 14, r.y, 14, used_words(d));
+  screen.put_right(at.used + 14, r.y, 14, used_words(d, m.view->scale));
   draw_spark(screen, {at.spark, r.y, at.spark_width, 1}, m, d);
   if (d.used == nullptr) return;
   if (gauges) {
@@ -198,8 +197,9 @@ void draw_device_line(Screen& screen, const Rect& r, const Model& m, const Devic
     drawn.power_limit_watts.reset();
     screen.put_right(at.gauges + 18, r.y, 6, power_words(drawn));
   }
-  screen.put_right(at.growth + growth_width(), r.y, growth_width(), growth_words(*d.used));
-  put_conclusion(screen, at.conclusion, r.y, r.right() - at.conclusion, *d.used, words);
+  screen.put_right(at.growth + growth_width(m.view->scale), r.y, growth_width(m.view->scale),
+                   growth_words(*d.used, m.view->scale));
+  put_conclusion(screen, at.conclusion, r.y, r.right() - at.conclusion, *d.used, words, m.view->scale);
 }
 
 void draw_device_card(Screen& screen, const Rect& r, const Model& m, const DeviceRow& d, CardStyle style) {
@@ -211,7 +211,7 @@ void draw_device_card(Screen& screen, const Rect& r, const Model& m, const Devic
     int x = r.x + name + 2;
     const int sign = put_condition(screen, x, r.y, std::max(1, r.right() - x - kConclusion - 2), m, d);
     if (sign > 0) x += sign + 2;
-    put_conclusion(screen, x, r.y, r.right() - x, *d.used, words);
+    put_conclusion(screen, x, r.y, r.right() - x, *d.used, words, m.view->scale);
   }
   const bool gauges = d.used != nullptr && has_gauges(*d.used);
   const bool labelled = gauges && r.height > 2;
@@ -220,11 +220,11 @@ void draw_device_card(Screen& screen, const Rect& r, const Model& m, const Devic
   if (labelled) screen.put(r.x + 2, r.y + 1, kLabelWidth, "MEM", Role::faint);
   draw_memory_bar(screen, left, r.y + 1, bar, d, words);
   int x = left + bar + 1;
-  x += screen.put(x, r.y + 1, 20, used_words(d)) + 2;
+  x += screen.put(x, r.y + 1, 20, used_words(d, m.view->scale)) + 2;
   if (d.used != nullptr) {
-    screen.put(x, r.y + 1, std::min(growth_width() + 1, r.right() - x), growth_words(*d.used),
-               figure_role(words.growth_tone));
-    x += growth_width() + 2;
+    screen.put(x, r.y + 1, std::min(growth_width(m.view->scale) + 1, r.right() - x),
+               growth_words(*d.used, m.view->scale), figure_role(words.growth_tone));
+    x += growth_width(m.view->scale) + 2;
   }
   const Rect beside{x, r.y + 1, std::min(60, r.right() - x), 1};
   if (r.height == 2) {
@@ -253,8 +253,8 @@ void draw_device_card(Screen& screen, const Rect& r, const Model& m, const Devic
     screen.put(r.x + 2, r.y + row++, r.width - 2, "no alert: " + printable(d.used->paging), Role::faint);
   // The table below shows the only device's accounting anyway.
   if (!style.only && row < r.height && (!gauges || r.height > 3)) {
-    screen.put(r.x + 2, r.y + row, r.width - 2, accounting_words(account(*m.view, device_key(d.any->key))),
-               Role::faint);
+    screen.put(r.x + 2, r.y + row, r.width - 2,
+               accounting_words(account(*m.view, device_key(d.any->key)), m.view->scale), Role::faint);
     ++row;
   }
   if (!style.history) return;

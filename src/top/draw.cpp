@@ -6,7 +6,6 @@
 
 #include "core/format.hpp"
 #include "core/local_time.hpp"
-#include "core/scale.hpp"
 #include "report/headline.hpp"
 #include "top/keys.hpp"
 #include "top/rows.hpp"
@@ -26,7 +25,7 @@ void draw_too_small(Screen& screen) {
 std::string mode_words(const Model& m) {
   switch (m.mode) {
     case Mode::live:
-      return fmt::format("live {}, every {}", m.source, format_duration(m.interval_s));
+      return fmt::format("live {}, every {}", m.source, m.view->scale.duration(m.interval_s));
     case Mode::agent:
       return m.simulated.empty() ? "live from " + printable(m.source)
                                  : fmt::format("SIMULATION {}, {}", printable(m.simulated), printable(m.source));
@@ -38,11 +37,11 @@ std::string mode_words(const Model& m) {
   return {};
 }
 
-std::string playback_words(const PlaybackState& p) {
+std::string playback_words(const PlaybackState& p, const Scale& scale) {
   if (p.ended) return "at the end";
   if (p.jumping) return "to the next alert…";
   if (!p.playing) return "paused";
-  if (scale().counts_steps()) return fmt::format("{:.3g} {}/s", p.speed / scale().step_s, plural(scale().step));
+  if (scale.counts_steps()) return fmt::format("{:.3g} {}/s", p.speed / scale.step_s, plural(scale.step));
   return p.speed >= 1 ? fmt::format("{:.0f}x", p.speed) : fmt::format("{:g}x", p.speed);
 }
 
@@ -51,12 +50,12 @@ void draw_head(Screen& screen, const Rect& r, const Model& m) {
   // Shows the day if there is room for it.
   std::string right;
   if (!view.series.empty() && view.clock_is_relative)
-    right = clock_words(view.time, view.time, true);
+    right = clock_words(view.time, view);
   else if (!view.series.empty())
     // The zone is shown here, once for the whole screen; a complete moment in UTC includes it.
-    right = r.width < 110 ? clock_words(view.time, view.time, false) : format_moment(view.time, false);
+    right = r.width < 110 ? clock_words(view.time, view) : view.moment(view.time);
   if (!right.empty() && !view.clock_is_relative && !right.ends_with('Z')) right += ' ' + zone_name(view.time);
-  if (m.playback) right = playback_words(*m.playback) + "  " + right;
+  if (m.playback) right = playback_words(*m.playback, view.scale) + "  " + right;
   if (m.ui.paused && !m.playback) right = "PAUSED  " + right;
   std::string mode = mode_words(m);
   const std::string first_word = mode.substr(0, mode.find(' '));
@@ -164,7 +163,8 @@ std::vector<std::string> wrap(std::string_view text, int width) {
   return lines;
 }
 
-int put_conclusion(Screen& screen, int x, int y, int most, const SeriesView& series, const ConclusionWords& phrases) {
+int put_conclusion(Screen& screen, int x, int y, int most, const SeriesView& series, const ConclusionWords& phrases,
+                   const Scale& scale) {
   std::string words = phrases.headline;
   if (phrases.severity.empty()) {
     if (!phrases.forecast.empty()) words += ", " + phrases.forecast;
@@ -175,9 +175,9 @@ int put_conclusion(Screen& screen, int x, int y, int most, const SeriesView& ser
   words = phrases.severity;
   const auto& oom_in_s = series.verdict.finding.oom_in_s;
   if (oom_in_s && columns_of(words) + 2 + columns_of(phrases.forecast) > most) {
-    words += ' ' + format_eta(*oom_in_s);
+    words += ' ' + scale.eta(*oom_in_s);
     if (columns_of(words) > most)
-      words = phrases.severity + ' ' + format_eta({oom_in_s->mid, oom_in_s->mid, oom_in_s->mid});
+      words = phrases.severity + ' ' + scale.eta({oom_in_s->mid, oom_in_s->mid, oom_in_s->mid});
   } else {
     for (const std::string* part : {&phrases.forecast, &phrases.by, &phrases.pattern})
       if (!part->empty() && columns_of(words) + 2 + columns_of(*part) <= most) words += ", " + *part;

@@ -43,7 +43,8 @@ int first_row(int rows, int selected, int height);
 
 /// "CRITICAL, out of memory in 0h 24m (19m–30m)", or "LEAK (gradual leak)", "steady", ...: the conclusion in at most
 /// `most` columns; if they are few, "CRITICAL 0h 24m".
-int put_conclusion(Screen& screen, int x, int y, int most, const SeriesView& series, const ConclusionWords& words);
+int put_conclusion(Screen& screen, int x, int y, int most, const SeriesView& series, const ConclusionWords& words,
+                   const Scale& scale);
 
 /// Text in lines of at most `width` columns, broken at blanks.
 std::vector<std::string> wrap(std::string_view text, int width);

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "core/config.hpp"
-#include "core/scale.hpp"
 #include "live/loop.hpp"
 #include "source/source.hpp"
 #include "store/store.hpp"
@@ -22,7 +21,6 @@ namespace vramtrack::top {
 
 /// A data source for the screens, as functions; the program that runs it needs nothing else.
 struct TopSource {
-  Scale scale;  ///< of a recording; create a ScaleScope from it before drawing or stepping
   /// Does what is due now (polls, plays a part; at most some 50 ms of work) and returns when it wants to be called
   /// again; `max`: never. Sets `changed` when the View has changed.
   std::function<SteadyTime(SteadyTime now, bool& changed)> step;

@@ -45,7 +45,7 @@ class AgentTop {
     auto view = client_.view();
     if (!view) {
       error_ = fmt::format("the agent does not answer: {}; showing data from {}", view.error().message,
-                           format_moment(view_->time, false));
+                           view_->scale.moment(view_->time, false));
       changed = true;
       next_ = now + kRetry;
       return next_;

@@ -67,7 +67,7 @@ class Playback {
   Status find_first() {
     if ((!options_.range.from && !options_.range.to) || fill()) return {};
     if (!broken_.empty()) return fail(broken_);
-    const auto moment = [this](Timestamp time) { return format_moment(time, catalog_->clock_is_relative); };
+    const auto moment = [this](Timestamp time) { return catalog_->moment(time); };
     if (options_.extent) read_ = options_.extent;
     std::string why = "it has no samples";
     if (read_ && options_.range.from && read_->second < *options_.range.from)
@@ -168,7 +168,6 @@ class Playback {
   }
 
   [[nodiscard]] std::shared_ptr<const View> view() const { return pipeline_->view(); }
-  [[nodiscard]] const Scale& scale() const { return source_->notes().scale; }
 
  private:
   /// False at the end of the recording.
@@ -250,7 +249,6 @@ Result<TopSource> playback_source(const Config& config, PlaybackOptions options)
   if (const auto begun = playback->begin_anew(); !begun) return fail(begun.error());
   if (const auto found = playback->find_first(); !found) return fail(found.error());
   TopSource top;
-  top.scale = playback->scale();
   top.step = [playback](SteadyTime now, bool& changed) { return playback->step(now, changed); };
   top.view = [playback] { return playback->view(); };
   top.feed.history = [playback](const SeriesKey& key, Timestamp from, Timestamp to, std::size_t most) {

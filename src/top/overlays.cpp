@@ -5,7 +5,6 @@
 #include <array>
 
 #include "core/format.hpp"
-#include "core/scale.hpp"
 #include "top/draw.hpp"
 #include "top/rows.hpp"
 
@@ -95,10 +94,10 @@ constexpr auto kHelp = std::to_array<HelpLine>({
 });
 
 /// If steps are counted, an hour is the steps of sixty readings (docs/formats/logs.md).
-std::string help_words(const HelpLine& line) {
+std::string help_words(const HelpLine& line, const Scale& scale) {
   const bool critical = line.key == "CRITICAL";
-  if (!scale().counts_steps() || (!critical && line.key != "WARNING")) return std::string(line.what);
-  return "a leak; memory runs out within " + format_duration((critical ? 1 : 24) * 3600.0);
+  if (!scale.counts_steps() || (!critical && line.key != "WARNING")) return std::string(line.what);
+  return "a leak; memory runs out within " + scale.duration((critical ? 1 : 24) * 3600.0);
 }
 
 }  // namespace
@@ -116,7 +115,7 @@ void draw_help(Screen& screen, const Rect& area, const Model& m) {
       screen.put(r.x, y, r.width, line.what, Role::title);
     } else {
       screen.put(r.x + 1, y, 16, line.key, Role::key);
-      screen.put(r.x + 18, y, r.width - 18, help_words(line));
+      screen.put(r.x + 18, y, r.width - 18, help_words(line, m.view->scale));
     }
   }
   screen.put(r.x, r.bottom() - 1, r.width, visible < count ? "↑ ↓ more; any other key closes" : "any key closes",

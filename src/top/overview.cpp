@@ -76,17 +76,16 @@ void draw_lately(Screen& screen, const Rect& r, const Model& m) {
   if (r.height < 4) return;
   screen.put(r.x, r.y, r.width, "Lately", Role::title);
   int y = r.y + 1;
-  const bool relative = m.view->clock_is_relative;
-  const int clock = clock_width();
+  const int clock = clock_width(m.view->scale);
   const auto put = [&](Timestamp time, const std::string& words, Role role) {
     if (y >= r.bottom()) return;
-    screen.put(r.x + 2, y, clock, clock_words(time, m.view->time, relative), Role::faint);
+    screen.put(r.x + 2, y, clock, clock_words(time, *m.view), Role::faint);
     screen.put(r.x + 2 + clock, y, r.width - 2 - clock, words, role);
     ++y;
   };
   for (const AlertRow& row : alerts(m)) {
     if (y >= r.bottom() - 1) break;  // one row is for the events
-    const AlertWords words = alert_words(row.alert);
+    const AlertWords words = alert_words(row.alert, m.view->scale);
     screen.link({r.x, y, r.width, 1}, {.to = Link::To::alert, .series = row.key, .at = row.alert.raised});
     put(row.alert.raised, fmt::format("{} {}, {}", words.severity, words.state, row.who), figure_role(words.tone));
   }

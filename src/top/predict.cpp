@@ -19,7 +19,7 @@ struct Column {
   int width;
   bool right;
   int least_screen;
-  std::string (*words)(const DeviceRow&, const ConclusionWords&);
+  std::string (*words)(const DeviceRow&, const ConclusionWords&, const Scale&);
 };
 
 bool is_known(const DeviceRow& d) {
@@ -29,7 +29,7 @@ const Finding& finding(const DeviceRow& d) {
   return d.used->verdict.finding;
 }
 
-std::string suspect_short(const DeviceRow& d, const ConclusionWords&) {
+std::string suspect_short(const DeviceRow& d, const ConclusionWords&, const Scale&) {
   if (!is_known(d) || !d.used->verdict.suspect) return {};
   const Suspect& s = *d.used->verdict.suspect;
   if (s.pid == 0) return "no visible process";
@@ -37,36 +37,38 @@ std::string suspect_short(const DeviceRow& d, const ConclusionWords&) {
 }
 
 const std::array<Column, 10> kColumns = {
-    {{"GPU", 7, false, 0, [](const DeviceRow& d, const ConclusionWords&) { return short_name(d); }},
+    {{"GPU", 7, false, 0, [](const DeviceRow& d, const ConclusionWords&, const Scale&) { return short_name(d); }},
      {"RISK", 9, false, 0,
-      [](const DeviceRow& d, const ConclusionWords& words) {
+      [](const DeviceRow& d, const ConclusionWords& words, const Scale&) {
         return d.used == nullptr ? std::string("not known") : words.word;
       }},
      {"GROWTH", 13, true, 0,
-      [](const DeviceRow& d, const ConclusionWords&) {
-        return is_known(d) ? format_rate(finding(d).growth_bytes_per_s.mid) : std::string();
+      [](const DeviceRow& d, const ConclusionWords&, const Scale& scale) {
+        return is_known(d) ? scale.rate(finding(d).growth_bytes_per_s.mid) : std::string();
       }},
      {"R²", 5, true, 0,
-      [](const DeviceRow& d, const ConclusionWords&) {
+      [](const DeviceRow& d, const ConclusionWords&, const Scale&) {
         return is_known(d) ? format_r_squared(finding(d).r_squared) : "";
       }},
      {"P(LEAK)", 9, true, 0,
-      [](const DeviceRow& d, const ConclusionWords&) {
+      [](const DeviceRow& d, const ConclusionWords&, const Scale&) {
         return is_known(d) ? format_percent(finding(d).confidence) : "";
       }},
      {"OUT OF MEMORY IN", 26, false, 0,
-      [](const DeviceRow& d, const ConclusionWords&) {
+      [](const DeviceRow& d, const ConclusionWords&, const Scale& scale) {
         if (!is_known(d)) return std::string();
-        return finding(d).oom_in_s ? format_eta(*finding(d).oom_in_s) : std::string("-");
+        return finding(d).oom_in_s ? scale.eta(*finding(d).oom_in_s) : std::string("-");
       }},
      {"PATTERN", 14, false, 110,
-      [](const DeviceRow& d, const ConclusionWords& words) {
+      [](const DeviceRow& d, const ConclusionWords& words, const Scale&) {
         return is_known(d) && !words.pattern.empty() ? words.pattern : std::string("-");
       }},
      {"DETECTOR", 12, false, 150,
-      [](const DeviceRow& d, const ConclusionWords&) { return is_known(d) ? finding(d).detector : std::string(); }},
+      [](const DeviceRow& d, const ConclusionWords&, const Scale&) {
+        return is_known(d) ? finding(d).detector : std::string();
+      }},
      {"FRAMEWORK", 12, false, 150,
-      [](const DeviceRow& d, const ConclusionWords&) {
+      [](const DeviceRow& d, const ConclusionWords&, const Scale&) {
         return is_known(d) ? d.used->verdict.framework : std::string();
       }},
      {"SUSPECT", 0, false, 90, suspect_short}}};
@@ -84,9 +86,9 @@ void draw_table(Screen& screen, const Rect& r, const Model& m, const std::vector
       screen.link({r.x, y, r.width, 1}, {.to = Link::To::device, .series = {Metric::device_used, d->id, 0, 0}});
     for (const Column& c : kColumns) {
       if (screen.width() < c.least_screen) continue;
-      const int width = c.head == "GROWTH" ? growth_width() : c.width > 0 ? c.width : r.right() - x;
+      const int width = c.head == "GROWTH" ? growth_width(m.view->scale) : c.width > 0 ? c.width : r.right() - x;
       if (width <= 0 || x + width > r.right()) break;
-      const std::string text = d == nullptr ? std::string(c.head) : c.words(*d, words);
+      const std::string text = d == nullptr ? std::string(c.head) : c.words(*d, words, m.view->scale);
       const bool judged = d != nullptr && d->used != nullptr && c.head != "SUSPECT" && c.head != "GPU";
       const Role role = d == nullptr         ? Role::faint
                         : !judged            ? Role::plain
@@ -107,14 +109,15 @@ void draw_table(Screen& screen, const Rect& r, const Model& m, const std::vector
 }
 
 /// The lines below the chart, most important first.
-std::vector<Fact> reasons(const SeriesView& s, const ConclusionWords& words) {
+std::vector<Fact> reasons(const View& view, const SeriesView& s, const ConclusionWords& words) {
   const Finding& f = s.verdict.finding;
   std::vector<Fact> lines;
   if (f.state != State::too_short) {
     // The ETA is in the headline and in the table already.
-    lines.push_back({"growth", fmt::format("{}, R² {}, probability of a leak {}, {}", format_rate(f.growth_bytes_per_s),
-                                           format_r_squared(f.r_squared), format_percent(f.confidence),
-                                           words.pattern.empty() ? words.verdict : words.pattern)});
+    lines.push_back(
+        {"growth", fmt::format("{}, R² {}, probability of a leak {}, {}", view.scale.rate(f.growth_bytes_per_s),
+                               format_r_squared(f.r_squared), format_percent(f.confidence),
+                               words.pattern.empty() ? words.verdict : words.pattern)});
   }
   lines.insert(lines.end(), words.facts.begin(), words.facts.end());
   if (!words.next.empty()) lines.push_back({"next", words.next});
@@ -159,6 +162,7 @@ void draw_forecast(Screen& screen, const Rect& r, const Model& m, const DeviceRo
   const Finding& f = s.verdict.finding;
   Chart chart;
   chart.clock_is_relative = m.view->clock_is_relative;
+  chart.scale = m.view->scale;
   const Timestamp now = s.last.value_or(m.view->time);
   Timestamp begin = s.first.value_or(now);
   if (m.feed.history_begin) begin = std::min(begin, m.feed.history_begin(s.key).value_or(begin));
@@ -204,9 +208,10 @@ void draw_outlook(Screen& screen, const Rect& r, const Model& m, const DeviceRow
   const Finding& f = d.used->verdict.finding;
   const ConclusionWords words = conclusion_words(*m.view, *d.used);
   int x = r.x + name + 2;
-  if (concludes) x += put_conclusion(screen, x, r.y, std::max(0, r.right() - x), *d.used, words) + 2;
+  if (concludes) x += put_conclusion(screen, x, r.y, std::max(0, r.right() - x), *d.used, words, m.view->scale) + 2;
   // The chart keeps the rows it needs, the reasons take theirs from the rest.
-  const auto lines = reason_lines(reasons(*d.used, words), r.width, r.height - std::max(9, r.height * 11 / 20));
+  const auto lines =
+      reason_lines(reasons(*m.view, *d.used, words), r.width, r.height - std::max(9, r.height * 11 / 20));
   const auto wanted = static_cast<int>(lines.size());
   if (f.onset && r.right() - x >= 46) draw_legend(screen, x, r.y, r.right() - x, f);
   draw_forecast(screen, {r.x, r.y + 1, r.width, r.height - 1 - wanted}, m, d);

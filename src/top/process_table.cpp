@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "core/format.hpp"
-#include "core/scale.hpp"
 #include "core/what_runs.hpp"
 #include "report/accounting.hpp"
 #include "report/conclusion_words.hpp"
@@ -19,14 +18,14 @@ namespace vramtrack::top {
 namespace {
 
 /// Whether rates are in MiB/min: neither steps nor amounts without a unit.
-bool has_usual_rates() {
-  return !scale().counts_steps() && scale().has_unit;
+bool has_usual_rates(const Scale& scale) {
+  return !scale.counts_steps() && scale.has_unit;
 }
 
-std::string growth_figure(const SeriesView& s) {
+std::string growth_figure(const SeriesView& s, const Scale& scale) {
   if (s.verdict.finding.state == State::too_short) return {};
-  const std::string words = format_rate(s.verdict.finding.growth_bytes_per_s.mid);
-  return has_usual_rates() ? words.substr(0, words.find(' ')) : words;  // the unit is in the table's heading
+  const std::string words = scale.rate(s.verdict.finding.growth_bytes_per_s.mid);
+  return has_usual_rates(scale) ? words.substr(0, words.find(' ')) : words;  // the unit is in the table's heading
 }
 
 enum class Column : std::uint8_t {
@@ -86,12 +85,12 @@ std::vector<ColumnInfo> columns_for(const View& view, int width, const std::vect
     if (c.column == Column::place && !places) continue;
     if (c.column == Column::started && loads && width < kStartedBesideLoad) continue;
     if (c.column == Column::device && named) c.width = 8;  // "MIG 3f2a"
-    if (c.column == Column::growth && !has_usual_rates()) {
+    if (c.column == Column::growth && !has_usual_rates(view.scale)) {
       c.head = "GROWTH";
-      c.width = std::max(growth_width(), 16);
+      c.width = std::max(growth_width(view.scale), 16);
     }
     if (width < 116 && c.column == Column::started) c.width = 7;
-    if (scale().counts_steps() && c.column == Column::started) c.width = clock_width() + 1;
+    if (view.scale.counts_steps() && c.column == Column::started) c.width = clock_width(view.scale) + 1;
     if (width >= 120 && c.column == Column::user) c.width = 12;
     if (width >= 120 && c.column == Column::framework) c.width = 13;
     out.push_back(c);
@@ -110,7 +109,7 @@ std::vector<ColumnInfo> columns_for(const View& view, int width, const std::vect
 std::string started_words(const Model& m, const SeriesView& s, int width) {
   const auto at = started(m, s);
   if (!at) return {};
-  std::string words = clock_words(at->time, m.view->time, m.view->clock_is_relative);
+  std::string words = clock_words(at->time, *m.view);
   // In a narrow table minutes suffice, or the day: "08:22:35" and "01-05 08:22" are too wide.
   if (columns_of(words) > width - 1 && !m.view->clock_is_relative) words.resize(5);
   return at->at_most ? "≤" + words : words;
@@ -139,20 +138,20 @@ void draw_cell(Screen& screen, const ColumnInfo& c, int x, int y, int width, con
     case Column::framework:
       return put(p.framework);
     case Column::memory:
-      return put(format_bytes(static_cast<double>(s.used_bytes)));
+      return put(m.view->scale.bytes(s.used_bytes));
     case Column::growth:
-      return put(growth_figure(s), figure_role(words.growth_tone));
+      return put(growth_figure(s, m.view->scale), figure_role(words.growth_tone));
     case Column::state:
       return put(words.word, role_of(words.word_tone));
     case Column::eta:
-      return put(s.verdict.finding.oom_in_s ? format_eta(*s.verdict.finding.oom_in_s) : "",
+      return put(s.verdict.finding.oom_in_s ? m.view->scale.eta(*s.verdict.finding.oom_in_s) : "",
                  figure_role(words.word_tone));
     case Column::gpu:
       return put(percent_figure(s.load.gpu_ratio));
     case Column::cpu:
       return put(percent_figure(s.load.cpu_ratio));
     case Column::host:
-      return put(s.load.host_bytes ? format_bytes(static_cast<double>(*s.load.host_bytes)) : "-");
+      return put(s.load.host_bytes ? m.view->scale.bytes(*s.load.host_bytes) : "-");
     case Column::started:
       return put(started_words(m, s, width), Role::faint);
     case Column::place:
@@ -192,8 +191,8 @@ void draw_processes(Screen& screen, const Rect& r, const Model& m, const std::ve
   const auto cursor = selected_process(m, rows);
   const DeviceRow& device = all[selected_device(m, all)];
   // The rule between the two halves shows the accounting of the selected device.
-  std::string title =
-      fmt::format("{}: {}", short_name(device), accounting_words(account(*m.view, device_key(device.any->key))));
+  std::string title = fmt::format("{}: {}", short_name(device),
+                                  accounting_words(account(*m.view, device_key(device.any->key)), m.view->scale));
   const int x = screen.put(r.x, r.y, r.width, title, Role::title);
   // Filters are shown at any width: otherwise a process that is filtered out looks like one that has ended.
   const std::string filters = filter_words(m, device);

@@ -248,7 +248,7 @@ class Program {
     SeriesView series;
     series.key = key;
     if (const auto at = started(model_, series))
-      target.started = clock_words(at->time, model_.view->time, false) + ' ' + zone_name(at->time);
+      target.started = clock_words(at->time, *model_.view) + ' ' + zone_name(at->time);
     model_.ui.target = std::move(target);
     model_.ui.signal = 0;
   }

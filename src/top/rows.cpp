@@ -11,7 +11,6 @@
 #include "core/incident.hpp"
 #include "core/local_time.hpp"
 #include "core/order.hpp"
-#include "core/scale.hpp"
 #include "host/process.hpp"
 #include "report/conclusion_words.hpp"
 #include "report/total.hpp"
@@ -290,21 +289,21 @@ std::optional<Started> started(const Model& model, const SeriesView& process) {
   return std::nullopt;
 }
 
-int clock_width() {
+int clock_width(const Scale& scale) {
   constexpr int kClock = 12;  // "01-05 08:22"
-  return scale().counts_steps() ? std::max(kClock, columns_of(scale().step + " 9,999,999")) : kClock;
+  return scale.counts_steps() ? std::max(kClock, columns_of(scale.step + " 9,999,999")) : kClock;
 }
 
-int growth_width() {
+int growth_width(const Scale& scale) {
   constexpr int kGrowth = 13;  // "+99.9 MiB/min"
-  return scale().counts_steps() ? std::max(kGrowth, columns_of("+999.99 MiB/" + scale().step)) : kGrowth;
+  return scale.counts_steps() ? std::max(kGrowth, columns_of("+999.99 MiB/" + scale.step)) : kGrowth;
 }
 
-std::string clock_words(Timestamp time, Timestamp now, bool clock_is_relative) {
-  if (scale().counts_steps()) return format_moment(time, true);
-  if (clock_is_relative) return '+' + format_duration(seconds_between(Timestamp{}, time));
+std::string clock_words(Timestamp time, const View& view) {
+  if (view.scale.counts_steps()) return view.moment(time);
+  if (view.clock_is_relative) return '+' + view.scale.duration(seconds_between(Timestamp{}, time));
   const std::string clock = clock_time(time);  // 2026-01-05T08:22:35
-  const bool same_day = clock.compare(0, 10, clock_time(now), 0, 10) == 0;
+  const bool same_day = clock.compare(0, 10, clock_time(view.time), 0, 10) == 0;
   return same_day ? clock.substr(11, 8) : clock.substr(5, 5) + ' ' + clock.substr(11, 5);
 }
 

@@ -71,13 +71,13 @@ struct Started {
 };
 std::optional<Started> started(const Model& model, const SeriesView& process);
 
-/// "08:22:35", with the day if it differs from that of `now`; "+1h 05m" if times are not dates; "step 1,200" if steps
-/// are counted.
-std::string clock_words(Timestamp time, Timestamp now, bool clock_is_relative);
+/// "08:22:35", with the day if it differs from that of the view; "+1h 05m" if times are not dates; "step 1,200" if
+/// steps are counted.
+std::string clock_words(Timestamp time, const View& view);
 
-/// Columns for clock_words() and for format_rate(), which are longer if steps are counted.
-int clock_width();
-int growth_width();
+/// Columns for clock_words() and for Scale::rate(), which are longer if steps are counted.
+int clock_width(const Scale& scale);
+int growth_width(const Scale& scale);
 
 /// "job 1234", "pod 8f3a…", "ctr 12ab…", or nothing.
 std::string container_words(const ProcessInfo& process);

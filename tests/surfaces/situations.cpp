@@ -108,7 +108,7 @@ void run_out_of_memory(SeriesView& s) {
   Alert alert = leak_alert(s);
   alert.cleared = ago(30);
   alert.ended = AlertEnd::process_ended;
-  alert.end_reason = reason_of_end(*s.verdict.end);
+  alert.end_reason = reason_of_end(*s.verdict.end, kSecondsAndBytes);
   alert.end_kind = EndKind::out_of_memory;
   s.alerts = {std::move(alert)};
 }

@@ -16,10 +16,8 @@ namespace {
 /// Merges the files of one recording by time, keeping only the current chunk of each in memory.
 class RecordedSource final : public Source {
  public:
-  RecordedSource(std::unique_ptr<DeviceRoster> roster, std::vector<std::unique_ptr<LogFile>> files, Scale scale)
-      : roster_(std::move(roster)), files_(std::move(files)) {
-    notes_.scale = std::move(scale);
-  }
+  RecordedSource(std::unique_ptr<DeviceRoster> roster, std::vector<std::unique_ptr<LogFile>> files)
+      : roster_(std::move(roster)), files_(std::move(files)) {}
 
   Result<Progress> poll(Timestamp /*now*/, Batch& out) override {
     // Every file that may still have earlier samples must be read up to that time.
@@ -71,7 +69,7 @@ class RecordedSource final : public Source {
     }
     if (size == gathered_) return;
     gathered_ = size;
-    notes_ = {0, {}, {}, std::move(notes_.scale)};
+    notes_ = {};
     for (const auto& file : files_) {
       const SourceNotes& n = file->rows().notes();
       notes_.skipped_lines += n.skipped_lines;
@@ -350,7 +348,6 @@ std::optional<Timestamp> earliest_begin(const std::vector<std::vector<std::uniqu
 Result<std::unique_ptr<Source>> open_recording(Recording recording, Catalog& catalog) {
   auto roster = std::make_unique<DeviceRoster>();
   std::size_t most_devices = 0;
-  Scale scale;
   for (const auto& log : recording.logs_)
     for (const auto& part : log) most_devices = std::max(most_devices, part->probe.devices.size());
   roster->single_device = recording.logs_.size() > 1 && most_devices == 1;
@@ -359,11 +356,11 @@ Result<std::unique_ptr<Source>> open_recording(Recording recording, Catalog& cat
       if (lists_no_process(*part)) continue;  // nor does it have a clock
       for (const LogDevice& device : part->probe.devices) roster->resolve(device);
       catalog.clock_is_relative |= part->probe.relative;
-      if (scale == Scale{}) scale = part->probe.scale;
+      if (catalog.scale == Scale{}) catalog.scale = part->probe.scale;
     }
   roster->assign_ids();
   const std::optional<Timestamp> begin = earliest_begin(recording.logs_);
-  if (begin) scale.begins_s = seconds_between(Timestamp{}, *begin);
+  if (begin) catalog.scale.begins_s = seconds_between(Timestamp{}, *begin);
   std::vector<std::unique_ptr<LogFile>> files;
   for (auto& log : recording.logs_) {
     auto rows = std::make_unique<LogRows>(catalog, *roster, log.front()->shown, log.front()->options.capacity_bytes);
@@ -378,7 +375,7 @@ Result<std::unique_ptr<Source>> open_recording(Recording recording, Catalog& cat
     if (!file) return fail(std::move(file.error()));
     files.push_back(std::move(*file));
   }
-  return std::make_unique<RecordedSource>(std::move(roster), std::move(files), std::move(scale));
+  return std::make_unique<RecordedSource>(std::move(roster), std::move(files));
 }
 
 }  // namespace vramtrack

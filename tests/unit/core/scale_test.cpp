@@ -2,11 +2,18 @@
 
 #include <gtest/gtest.h>
 
-#include "core/format.hpp"
+#include <filesystem>
+#include <fstream>
+#include <regex>
+
 #include "core/units.hpp"
+#include "core/verdict.hpp"
+#include "paths.hpp"
 
 namespace vramtrack {
 namespace {
+
+namespace fs = std::filesystem;
 
 Timestamp at(double seconds) {
   return Timestamp{} + from_seconds(seconds);
@@ -16,49 +23,61 @@ TEST(Scale, FiguresOfALogThatCountsStepsArePerStep) {
   Scale steps;
   steps.step = "step";
   steps.step_s = 0.6;  // 100 steps a minute of the axis
-  const ScaleScope said_by(steps);
-  EXPECT_EQ(format_rate(0.2 * kMiB), "+0.12 MiB/step");
-  EXPECT_EQ(format_rate(0), "0 MiB/step");
-  EXPECT_EQ(format_scaled_rate(0.2 * kMiB), "0.12 MiB/step");
-  EXPECT_EQ(format_duration(60), "100 steps");
-  EXPECT_EQ(format_duration(0.6), "1 step");
-  EXPECT_EQ(format_span(600), "1,000 steps");
-  EXPECT_EQ(format_eta({60, 120, 180}), "200 steps (100–300)");
-  EXPECT_EQ(format_oom({60, 120, 180}), "out of memory in 200 steps (100–300)");
-  EXPECT_EQ(format_moment(at(720), true), "step 1,200");
+  EXPECT_EQ(steps.rate(0.2 * kMiB), "+0.12 MiB/step");
+  EXPECT_EQ(steps.rate(0), "0 MiB/step");
+  EXPECT_EQ(steps.scaled_rate(0.2 * kMiB), "0.12 MiB/step");
+  EXPECT_EQ(steps.duration(60), "100 steps");
+  EXPECT_EQ(steps.duration(0.6), "1 step");
+  EXPECT_EQ(steps.span(600), "1,000 steps");
+  EXPECT_EQ(steps.eta({60, 120, 180}), "200 steps (100–300)");
+  EXPECT_EQ(steps.oom({60, 120, 180}), "out of memory in 200 steps (100–300)");
+  EXPECT_EQ(steps.moment(at(720), true), "step 1,200");
 }
 
 TEST(Scale, TimesOfDayAreSaidAsSuch) {
   Scale day;
   day.is_time_of_day = true;
   day.begins_s = 13 * 3600 + 25 * 60;
-  const ScaleScope said_by(day);
-  EXPECT_EQ(format_moment(at(50), true), "13:25:50");
-  EXPECT_EQ(format_moment(at(12 * 3600), true), "01:25:00 on day 2");
-  EXPECT_EQ(format_duration(3600), "1h 00m");
+  EXPECT_EQ(day.moment(at(50), true), "13:25:50");
+  EXPECT_EQ(day.moment(at(12 * 3600), true), "01:25:00 on day 2");
+  EXPECT_EQ(day.duration(3600), "1h 00m");
 }
 
 TEST(Scale, AmountsOfAnUnknownUnitAreInTheLogsOwn) {
   Scale own;
   own.has_unit = false;
   own.unit_bytes = kGiB;
-  const ScaleScope said_by(own);
-  EXPECT_EQ(format_bytes(217 * kGiB), "217.0 (unit unknown)");
-  EXPECT_EQ(format_rate(kGiB / 60), "+1.000 units/min");
+  EXPECT_EQ(own.bytes(217 * kGiB), "217.0 (unit unknown)");
+  EXPECT_EQ(own.bytes_of(217 * kGiB, 512 * kGiB), "217.0/512.0 (unit unknown)");
+  EXPECT_EQ(own.rate(kGiB / 60), "+1.000 units/min");
 }
 
-TEST(Scale, ScopesNestAndEnd) {
-  Scale outer;
-  outer.step = "epoch";
-  {
-    const ScaleScope of_outer(outer);
-    {
-      const ScaleScope of_inner(Scale{});
-      EXPECT_EQ(format_duration(60), "1m");
+TEST(Scale, SecondsAndBytesAreTheDefault) {
+  EXPECT_EQ(kSecondsAndBytes.bytes(3 * kGiB), "3.0 GiB");
+  EXPECT_EQ(kSecondsAndBytes.rate({10 * kMiB, 10 * kMiB, 10 * kMiB}), "+600 MiB/min");
+  EXPECT_EQ(kSecondsAndBytes.duration(3900), "1h 05m");
+  EXPECT_EQ(kSecondsAndBytes.span(3900), "65 min");
+  EXPECT_EQ(kSecondsAndBytes.moment(at(3907), true), "1h 05m 07s after the start");
+  EXPECT_EQ(kSecondsAndBytes.moment(at(3907), false), "1970-01-01T01:05:07Z");
+}
+
+/// What shows recordings writes their figures by their scale: the functions of core/format.hpp would take steps for
+/// seconds, and nobody would notice before a log without a clock comes.
+TEST(Scale, WhatShowsRecordingsWritesNoFigureWithoutIt) {
+  const std::regex plain(R"(\bformat_(bytes|bytes_of|rate|scaled_rate|duration|span|eta|oom|moment)\()");
+  std::size_t files = 0;
+  for (const char* module : {"detect", "engine", "report", "period", "top"})
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(source_dir()) / "src" / module)) {
+      if (entry.path().extension() != ".cpp" && entry.path().extension() != ".hpp") continue;
+      ++files;
+      std::ifstream in(entry.path());
+      std::string line;
+      for (std::size_t number = 1; std::getline(in, line); ++number)
+        EXPECT_FALSE(std::regex_search(line, plain))
+            << entry.path() << ':' << number << ": use the function of the recording's Scale (View::scale, "
+            << "Catalog::scale, PeriodReport::scale) in place of that of core/format.hpp";
     }
-    EXPECT_EQ(format_duration(60), "60 epochs");
-  }
-  EXPECT_EQ(scale(), Scale{});
+  EXPECT_GT(files, 200U) << "the sources were not found";
 }
 
 }  // namespace

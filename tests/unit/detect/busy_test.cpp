@@ -53,7 +53,7 @@ struct Seen {
 };
 
 Seen judged(const std::vector<double>& used_bytes) {
-  const auto judge = find_detector("judge")->make(DetectionConfig{});
+  const auto judge = find_detector("judge")->make(DetectionConfig{}, kSecondsAndBytes);
   judge->set_limit(kCapacity);
   Seen seen;
   for (std::size_t i = 0; i < used_bytes.size(); ++i) {
@@ -99,7 +99,7 @@ TEST(BusySeries, ALeakThatCreepsBetweenTheBurstsIsConfirmedSoon) {
 
 TEST(BusySeries, AnAlertOnTheCreepEndsWithItsProgram) {
   std::vector<double> used = with_leak(served(3, 8), 2 * 3600, kGiB / 3600);
-  const auto judge = find_detector("judge")->make(DetectionConfig{});
+  const auto judge = find_detector("judge")->make(DetectionConfig{}, kSecondsAndBytes);
   judge->set_limit(kCapacity);
   double t = 1.7e9;
   for (const double bytes : used) judge->observe(Timestamp{from_seconds(t += kPeriod_s)}, bytes);
@@ -113,7 +113,7 @@ TEST(BusySeries, AnAlertOnTheCreepEndsWithItsProgram) {
 // The limit of a process falls when another takes memory: below what it held before, but not below what it holds.
 TEST(BusySeries, ALowerLimitMakesNoEnd) {
   std::vector<double> used = with_leak(served(4, 9), 3 * 3600, 5 * kMiB / 60);
-  const auto judge = find_detector("judge")->make(DetectionConfig{});
+  const auto judge = find_detector("judge")->make(DetectionConfig{}, kSecondsAndBytes);
   for (std::size_t i = 0; i < used.size(); ++i) {
     const double t = kPeriod_s * static_cast<double>(i);
     const bool early = t < 3600;

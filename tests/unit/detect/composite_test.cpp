@@ -23,8 +23,8 @@ Timestamp at(double t_s) {
 }
 
 TEST(Composite, ALeakIsTheTrendsOpinion) {
-  const auto composite = composite_detector.make({});
-  const auto trend = linear_trend_detector.make({});
+  const auto composite = composite_detector.make({}, kSecondsAndBytes);
+  const auto trend = linear_trend_detector.make({}, kSecondsAndBytes);
   for (Detector* detector : {composite.get(), trend.get()}) {
     detector->set_limit(24 * kGiB);
     for (int i = 0; i <= 900; ++i) detector->observe(at(i), 8 * kGiB + 3 * kMiB * i);
@@ -40,7 +40,7 @@ TEST(Composite, ALeakIsTheTrendsOpinion) {
 // The figures of docs/detectors/composite.md: the same leak alone, and after the load of a model.
 TEST(Composite, TheWorkedExampleOfItsDocument) {
   for (const bool after_a_load : {false, true}) {
-    const auto composite = composite_detector.make({});
+    const auto composite = composite_detector.make({}, kSecondsAndBytes);
     composite->set_limit(24 * kGiB);
     int raised_s = 0;
     for (int t = after_a_load ? -60 : 0; t <= 900; ++t) {
@@ -64,7 +64,7 @@ TEST(Composite, TheWorkedExampleOfItsDocument) {
 }
 
 TEST(Composite, AJumpIsTheSpikesOpinion) {
-  const auto composite = composite_detector.make({});
+  const auto composite = composite_detector.make({}, kSecondsAndBytes);
   for (int i = 0; i <= 700; ++i) composite->observe(at(i), i < 600 ? 8 * kGiB : 12 * kGiB);
   EXPECT_FALSE(composite->alerting());
   const Finding finding = composite->finding();
@@ -73,7 +73,7 @@ TEST(Composite, AJumpIsTheSpikesOpinion) {
 }
 
 TEST(Composite, ItSaysHowTheStandingAlertEndedAndExplainsBoth) {
-  const auto composite = composite_detector.make({});
+  const auto composite = composite_detector.make({}, kSecondsAndBytes);
   for (int i = 0; i <= 900; ++i) composite->observe(at(i), 8 * kGiB + 3 * kMiB * i);
   ASSERT_TRUE(composite->alerting());
   for (int i = 901; i <= 2000; ++i) composite->observe(at(i), 8 * kGiB);
@@ -85,7 +85,7 @@ TEST(Composite, ItSaysHowTheStandingAlertEndedAndExplainsBoth) {
 }
 
 TEST(Composite, ASteadySeriesIsSteady) {
-  const auto composite = composite_detector.make({});
+  const auto composite = composite_detector.make({}, kSecondsAndBytes);
   for (int i = 0; i <= 900; ++i) composite->observe(at(i), 8 * kGiB);
   EXPECT_EQ(composite->finding().state, State::steady);
   EXPECT_EQ(composite->finding().confidence, 0);

@@ -101,7 +101,7 @@ TEST(Climb, ALevelThatRoseOnceIsNone) {
 
 /// Each run holds 26 GiB more than what the one before left, and leaves 3.9 GiB.
 struct Runs {
-  CycleJudge judge{DetectionConfig{}};
+  CycleJudge judge{DetectionConfig{}, kSecondsAndBytes};
   double t = 0;
   void run(double left_gib, double held_gib = 26) {
     for (int i = 0; i < 2; ++i) sample(left_gib);

@@ -17,7 +17,7 @@ Timestamp at(double s) {
 
 /// A pool of 64 MiB that doubles whenever what is needed of it, at `rate` MiB/s, exceeds it.
 struct Pool {
-  DoublingJudge judge{DetectionConfig{}};
+  DoublingJudge judge{DetectionConfig{}, kSecondsAndBytes};
   double limit = 1872;
   double used = 616;
   double step = 64;
@@ -92,7 +92,7 @@ TEST(DoublingJudge, APoolThatIsNotUsedUpInTimeHasStopped) {
 }
 
 TEST(DoublingJudge, PausesThatFollowNoRateSayNothing) {
-  DoublingJudge judge{DetectionConfig{}};
+  DoublingJudge judge{DetectionConfig{}, kSecondsAndBytes};
   double used = 500;
   double t = 0;
   for (const auto& [step, pause] :

@@ -57,7 +57,7 @@ struct Watched {
 };
 
 Watched watch(const Shape& bytes, double duration_s, const Program* program, double limit_bytes = 24 * kGiB) {
-  const auto judge = find_detector("judge")->make({});
+  const auto judge = find_detector("judge")->make({}, kSecondsAndBytes);
   Experience experience;
   if (program != nullptr) experience.set_program(std::make_shared<const ProgramExperience>(*program));
   const Timestamp begin = at(100 * kSecondsPerDay);
@@ -182,8 +182,10 @@ TEST(ProgramExperience, SaysWhereARiseLies) {
   EXPECT_LE(left.odds, 16);
   // Nobody lived as long: no word on the level.
   EXPECT_EQ(three.word({at(40000), at(50000), 6 * kGiB, 2 * kGiB}, at(0)).kind, Kind::none);
-  EXPECT_EQ(three.describe(inside).find("; 3 earlier runs of this program settled at 12.0 GiB after 20 min"), 0U)
-      << three.describe(inside);
+  EXPECT_EQ(three.describe(inside, kSecondsAndBytes)
+                .find("; 3 earlier runs of this program settled at 12.0 GiB after 20 min"),
+            0U)
+      << three.describe(inside, kSecondsAndBytes);
 }
 
 TEST(ProgramExperience, OfRunsThatLeakedSpeaksForALeak) {
@@ -241,7 +243,7 @@ TEST(JudgeWithExperience, AMorningLikeYesterdaysIsNone) {
     return 8 * kGiB + (daily(t) - 8 * kGiB) * (1 + 0.25 * std::floor(t / kSecondsPerDay));
   };
   const auto raised_on_second_day = [&](bool with_days) {
-    const auto judge = find_detector("judge")->make({});
+    const auto judge = find_detector("judge")->make({}, kSecondsAndBytes);
     Experience experience;
     if (with_days) judge->set_experience(&experience);
     judge->set_limit(24 * kGiB);

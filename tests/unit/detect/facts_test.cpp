@@ -128,7 +128,7 @@ struct Watched {
 /// An 80 GiB card, read every 15 s. `busy` below 0: not told. `age_s`: of the program when the watch begins, if known.
 Watched watch(const std::function<double(double)>& bytes, double duration_s, const std::function<double(double)>& busy,
               ProgramKind kind = ProgramKind::unknown, std::optional<double> age_s = {}) {
-  const auto judge = find_detector("judge")->make({});
+  const auto judge = find_detector("judge")->make({}, kSecondsAndBytes);
   judge->set_limit(80 * kGiB);
   Facts facts;
   facts.set_kind(kind);
@@ -208,7 +208,7 @@ TEST(Loading, AProgramThatWorkedBeforeHasItsWeights) {
 TEST(Loading, BeginsWithItsProgramAndNotWithTheFirstSampleOfTheJudge) {
   // 18 GiB in 18 minutes, of which the judge sees all but the first three; 2 GiB are somebody else's.
   const auto raised = [](bool told) {
-    const auto judge = find_detector("judge")->make({});
+    const auto judge = find_detector("judge")->make({}, kSecondsAndBytes);
     judge->set_limit(24 * kGiB);
     bool any = false;
     for (double s = 180; s <= 1080; s += 10) {

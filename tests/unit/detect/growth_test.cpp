@@ -28,7 +28,7 @@ struct Raised {
 /// not count. `works`: it is known that the program works all the time, so that its growth is not a load.
 Raised feed(const Shape& used_bytes, double until_s, double period_s, double limit_bytes, const Look& look = {},
             double from_s = 0, bool works = false) {
-  const auto judge = find_detector("judge")->make(DetectionConfig{});
+  const auto judge = find_detector("judge")->make(DetectionConfig{}, kSecondsAndBytes);
   Facts facts;
   if (works) judge->set_facts(&facts);
   judge->set_limit(limit_bytes);
@@ -85,7 +85,7 @@ RC_GTEST_PROP(FastGrowth, IsConfirmedByHalfOfItsLife, ()) {
 RC_GTEST_PROP(MonotoneSeries, IsNeverCalledCycling, ()) {
   const auto rises = *rc::gen::container<std::vector<int>>(600, rc::gen::element(0, 0, 1, 8, 64, 900));
   const double period_s = *rc::gen::element(1.0, 5.0, 10.0, 60.0);
-  const auto judge = find_detector("judge")->make(DetectionConfig{});
+  const auto judge = find_detector("judge")->make(DetectionConfig{}, kSecondsAndBytes);
   judge->set_limit(400 * kGiB);
   double mib = 1000;
   for (std::size_t i = 0; i < rises.size(); ++i) {

@@ -29,7 +29,7 @@ using Shape = std::function<double(double)>;
 
 Outcome watch(const Shape& used_bytes, double duration_s, double period_s,
               std::optional<double> limit_bytes = 24 * kGiB, const DetectionConfig& config = {}) {
-  const auto judge = find_detector("judge")->make(config);
+  const auto judge = find_detector("judge")->make(config, kSecondsAndBytes);
   judge->set_limit(limit_bytes);
   Outcome out;
   bool alerting = false;
@@ -236,8 +236,8 @@ TEST(Judge, GrowthAfterAJumpThatHasStoppedIsStabilised) {
 }
 
 TEST(Judge, TheLaterOfTwoEqualStampsCounts) {
-  const auto once = find_detector("judge")->make({});
-  const auto twice = find_detector("judge")->make({});
+  const auto once = find_detector("judge")->make({}, kSecondsAndBytes);
+  const auto twice = find_detector("judge")->make({}, kSecondsAndBytes);
   for (int i = 0; i < 1200; ++i) {
     const double bytes = 4 * kGiB + 2 * kMiB * static_cast<double>(i);
     const Timestamp time{from_seconds(i * 3.0)};
@@ -300,8 +300,8 @@ TEST(Judge, FewSamplesAreTooShort) {
 /// Two judges fed alike except for a transformation agree on when to alert.
 void expect_same_alerts(const std::vector<double>& bytes, double period_s,
                         const std::function<void(Detector&, double, double)>& other) {
-  const auto plain = find_detector("judge")->make({});
-  const auto changed = find_detector("judge")->make({});
+  const auto plain = find_detector("judge")->make({}, kSecondsAndBytes);
+  const auto changed = find_detector("judge")->make({}, kSecondsAndBytes);
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     const double t = static_cast<double>(i) * period_s;
     plain->observe(Timestamp{from_seconds(t)}, bytes[i]);
@@ -342,7 +342,7 @@ RC_GTEST_PROP(JudgeProperty, AShiftInTimeChangesNothing, ()) {
 
 RC_GTEST_PROP(JudgeProperty, NeverAnEndForAConstantSeries, ()) {
   const double bytes = static_cast<double>(*rc::gen::inRange(0, 80000)) * kMiB;
-  const auto judge = find_detector("judge")->make({});
+  const auto judge = find_detector("judge")->make({}, kSecondsAndBytes);
   judge->set_limit(80 * kGiB);
   for (int i = 0; i < 2000; ++i) judge->observe(Timestamp{from_seconds(i * 7.0)}, bytes);
   RC_ASSERT(!judge->finding().oom_in_s);

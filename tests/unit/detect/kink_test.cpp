@@ -98,7 +98,7 @@ TEST(BrokenLine, MoreParametersMustEarnTheirPlace) {
 RC_GTEST_PROP(KinkedLines, AreForetoldByTheirLaterRate, ()) {
   const KinkedGrowth growth;
   const auto& [flat_s, life_s, period_s, base_gib, limit_gib] = growth;
-  const auto judge = find_detector("judge")->make(DetectionConfig{});
+  const auto judge = find_detector("judge")->make(DetectionConfig{}, kSecondsAndBytes);
   judge->set_limit(limit_gib * kGiB);
   int looks = 0;
   for (double s = 0; s < flat_s + life_s; s += period_s) {

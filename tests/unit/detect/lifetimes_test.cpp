@@ -52,7 +52,7 @@ TEST(Lifetimes, WhatStaysIsALeakWithinMinutes) {
   EXPECT_EQ(after.kind, Kind::stays);
   EXPECT_GT(after.odds(), 1);
   EXPECT_EQ(after.site, "train.py:57 step");
-  EXPECT_EQ(after.describe(), "of what train.py:57 step allocated 4 min ago 100 % is still live");
+  EXPECT_EQ(after.describe(kSecondsAndBytes), "of what train.py:57 step allocated 4 min ago 100 % is still live");
   EXPECT_EQ(word({leak}, 600, 36000).kind, Kind::stays);
 }
 
@@ -87,7 +87,7 @@ TEST(Lifetimes, ALineThatHasStoppedLeaksNoMore) {
   EXPECT_EQ(word({filled}, 600, 1200).kind, Kind::stays);
   const LifetimesWord said = word({filled}, 600, 1500);
   EXPECT_EQ(said.kind, Kind::stopped);
-  EXPECT_EQ(said.describe(), "cache.py:3 fill has allocated nothing for 5 min");
+  EXPECT_EQ(said.describe(kSecondsAndBytes), "cache.py:3 fill has allocated nothing for 5 min");
 }
 
 TEST(Lifetimes, LinesThatDoNotExplainTheRiseSayNothing) {

@@ -26,7 +26,7 @@ double noise(int i) {
 
 // The example of docs/detectors/linear_trend.md: 24 GiB, 8 GiB used, 2 MiB/s, a sample a second, 10 minutes.
 TEST(LinearTrend, TheWorkedExampleOfItsDocument) {
-  const auto detector = make_linear_trend({});
+  const auto detector = make_linear_trend({}, kSecondsAndBytes);
   detector->set_limit(24 * kGiB);
   for (int i = 0; i <= 600; ++i) detector->observe(at(i), 8 * kGiB + 2 * kMiB * i);
   EXPECT_TRUE(detector->alerting());
@@ -61,13 +61,13 @@ TEST(LinearTrend, TheConfidenceOfFivePointsByHand) {
 }
 
 TEST(LinearTrend, SaysTooShortUntilTwentySamplesAndFiveMinutes) {
-  const auto fast = make_linear_trend({});
+  const auto fast = make_linear_trend({}, kSecondsAndBytes);
   for (int i = 0; i < 300; ++i) fast->observe(at(i), kGiB + 5 * kMiB * i);
   EXPECT_EQ(fast->finding().state, State::too_short);  // 299 s
   EXPECT_FALSE(fast->alerting());
   fast->observe(at(300), kGiB + 5 * kMiB * 300);
   EXPECT_TRUE(fast->alerting());
-  const auto slow = make_linear_trend({});
+  const auto slow = make_linear_trend({}, kSecondsAndBytes);
   for (int i = 0; i < 19; ++i) slow->observe(at(60 * i), kGiB + 300 * kMiB * i);
   EXPECT_FALSE(slow->alerting());
   EXPECT_THAT(slow->finding().because, HasSubstr("19 samples"));
@@ -78,20 +78,20 @@ TEST(LinearTrend, SaysTooShortUntilTwentySamplesAndFiveMinutes) {
 TEST(LinearTrend, TheLeastSlopeBinds) {
   DetectionConfig config;
   for (const double mib_per_s : {0.9, 1.1}) {
-    const auto detector = make_linear_trend(config);
+    const auto detector = make_linear_trend(config, kSecondsAndBytes);
     for (int i = 0; i <= 600; ++i) detector->observe(at(i), kGiB + mib_per_s * kMiB * i);
     EXPECT_EQ(detector->alerting(), mib_per_s > 1);
     EXPECT_EQ(detector->finding().state, mib_per_s > 1 ? State::leaking : State::growing);
   }
   config.min_slope_mb_per_sec = 0.1;
-  const auto detector = make_linear_trend(config);
+  const auto detector = make_linear_trend(config, kSecondsAndBytes);
   for (int i = 0; i <= 600; ++i) detector->observe(at(i), kGiB + 0.2 * kMiB * i);
   EXPECT_TRUE(detector->alerting());  // the documents' own 12.4 MB/min, once asked for
 }
 
 TEST(LinearTrend, RSquaredAndTheConfidenceThresholdBind) {
   // Noise of +-1 GiB around 2 MiB/s over 10 min: R2 = 0.27; over an hour, 0.94.
-  const auto detector = make_linear_trend({});
+  const auto detector = make_linear_trend({}, kSecondsAndBytes);
   for (int i = 0; i <= 600; ++i) detector->observe(at(i), 8 * kGiB + 2 * kMiB * i + kGiB * noise(i));
   EXPECT_FALSE(detector->alerting());
   for (int i = 601; i <= 3600; ++i) detector->observe(at(i), 8 * kGiB + 2 * kMiB * i + kGiB * noise(i));
@@ -99,14 +99,14 @@ TEST(LinearTrend, RSquaredAndTheConfidenceThresholdBind) {
   EXPECT_GT(detector->finding().confidence, 0.9);
   DetectionConfig strict;
   strict.confidence_threshold = 0.99;
-  const auto careful = make_linear_trend(strict);
+  const auto careful = make_linear_trend(strict, kSecondsAndBytes);
   for (int i = 0; i <= 3600; ++i) careful->observe(at(i), 8 * kGiB + 2 * kMiB * i + kGiB * noise(i));
   EXPECT_FALSE(careful->alerting());
   EXPECT_THAT(careful->finding().because, HasSubstr("below 0.99"));
 }
 
 TEST(LinearTrend, AWarmUpThatHasStoppedHalvesTheConfidence) {
-  const auto detector = make_linear_trend({});
+  const auto detector = make_linear_trend({}, kSecondsAndBytes);
   for (int i = 0; i <= 3000; ++i) detector->observe(at(i), 8 * kGiB + 4 * kMiB * std::min(i, 1200));
   const Finding finding = detector->finding();
   EXPECT_FALSE(finding.leak);
@@ -114,7 +114,7 @@ TEST(LinearTrend, AWarmUpThatHasStoppedHalvesTheConfidence) {
 }
 
 TEST(LinearTrend, TheWindowForgetsWhatIsOlderThanAnHour) {
-  const auto detector = make_linear_trend({});
+  const auto detector = make_linear_trend({}, kSecondsAndBytes);
   for (int i = 0; i <= 1200; ++i) detector->observe(at(i), 8 * kGiB + 4 * kMiB * i);
   EXPECT_TRUE(detector->alerting());
   for (int i = 1201; i <= 4900; ++i) detector->observe(at(i), 8 * kGiB + 4800 * kMiB);
@@ -125,7 +125,7 @@ TEST(LinearTrend, TheWindowForgetsWhatIsOlderThanAnHour) {
 }
 
 TEST(LinearTrend, MemoryThatComesBackIsAReleasedAlert) {
-  const auto detector = make_linear_trend({});
+  const auto detector = make_linear_trend({}, kSecondsAndBytes);
   for (int i = 0; i <= 1200; ++i) detector->observe(at(i), 8 * kGiB + 4 * kMiB * i);
   ASSERT_TRUE(detector->alerting());
   for (int i = 1201; i <= 1800; ++i) detector->observe(at(i), 8 * kGiB);
@@ -135,14 +135,14 @@ TEST(LinearTrend, MemoryThatComesBackIsAReleasedAlert) {
 }
 
 TEST(LinearTrend, NoLimitNoPrediction) {
-  const auto detector = make_linear_trend({});
+  const auto detector = make_linear_trend({}, kSecondsAndBytes);
   for (int i = 0; i <= 600; ++i) detector->observe(at(i), 8 * kGiB + 2 * kMiB * i);
   EXPECT_TRUE(detector->finding().leak);
   EXPECT_FALSE(detector->finding().oom_in_s);
 }
 
 TEST(LinearTrend, FallingIsSaidAndExplainShowsEveryGate) {
-  const auto detector = make_linear_trend({});
+  const auto detector = make_linear_trend({}, kSecondsAndBytes);
   for (int i = 0; i <= 600; ++i) detector->observe(at(i), 8 * kGiB - 2 * kMiB * i);
   EXPECT_EQ(detector->finding().state, State::falling);
   EXPECT_EQ(detector->finding().confidence, 0);
@@ -150,7 +150,7 @@ TEST(LinearTrend, FallingIsSaidAndExplainShowsEveryGate) {
 }
 
 TEST(LinearTrend, AGapIsNotGrowthAndALongOneStartsAnew) {
-  const auto detector = make_linear_trend({});
+  const auto detector = make_linear_trend({}, kSecondsAndBytes);
   for (int i = 0; i <= 600; ++i) detector->observe(at(i), 8 * kGiB);
   for (int i = 0; i <= 100; ++i) detector->observe(at(9000 + i), 12 * kGiB);
   EXPECT_FALSE(detector->alerting());
@@ -179,7 +179,7 @@ Series arbitrary_series() {
 
 Finding run(const Series& series, const DetectionConfig& config, double shift_bytes, double scale, double shift_s,
             bool duplicates, std::optional<double> limit) {
-  const auto detector = make_linear_trend(config);
+  const auto detector = make_linear_trend(config, kSecondsAndBytes);
   detector->set_limit(limit);
   double t_s = shift_s;
   for (std::size_t i = 0; i < series.bytes.size(); ++i) {

@@ -51,7 +51,7 @@ struct Setting {
 };
 
 Told watch(const Series& series, const Setting& setting, std::size_t ask_every = 50) {
-  const auto detector = find_detector(setting.detector)->make(setting.config);
+  const auto detector = find_detector(setting.detector)->make(setting.config, kSecondsAndBytes);
   detector->set_limit(setting.limit_bytes);
   Told told;
   bool stands = false;
@@ -145,7 +145,7 @@ RC_GTEST_PROP(Property, AConstantSeriesNeverHasAnEndNorAnAlert, ()) {
   config.min_slope_mb_per_sec = *rc::gen::element(0.0, 1.0);
   config.minimum_duration_minutes = *rc::gen::element(0.0, 5.0);
   for (const DetectorInfo* info : detectors()) {
-    const auto detector = info->make(config);
+    const auto detector = info->make(config, kSecondsAndBytes);
     detector->set_limit(limit);
     double t_s = 0;
     for (int i = 0; i < 600; ++i) {
@@ -358,8 +358,8 @@ RC_GTEST_PROP(Property, ARepeatedSampleChangesNothing, ()) {
   Series twice;
   for (std::size_t i = 0; i < series.size(); ++i) twice.insert(twice.end(), i % every == 0 ? 3 : 1, series[i]);
   for (const DetectorInfo* info : detectors()) {
-    const auto once = info->make({});
-    const auto again = info->make({});
+    const auto once = info->make({}, kSecondsAndBytes);
+    const auto again = info->make({}, kSecondsAndBytes);
     std::size_t j = 0;
     for (std::size_t i = 0; i < series.size(); ++i) {
       const Timestamp time{from_seconds(series[i].t_s)};

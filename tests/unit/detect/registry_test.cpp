@@ -65,7 +65,7 @@ TEST(Registry, TheFirstIsTheDefault) {
 TEST(Registry, AFindingBearsTheNameOfItsDetector) {
   for (const DetectorInfo* info : detectors()) {
     EXPECT_EQ(find_detector(info->name), info);
-    EXPECT_EQ(info->make({})->finding().detector, info->name);
+    EXPECT_EQ(info->make({}, kSecondsAndBytes)->finding().detector, info->name);
     EXPECT_FALSE(info->help.empty());
   }
   EXPECT_EQ(find_detector("no such detector"), nullptr);

@@ -31,7 +31,7 @@ double example(double t_s) {
 }
 
 TEST(Spike, AJumpThatStaysIsNamedAndStabilises) {
-  const auto detector = make_spike({});
+  const auto detector = make_spike({}, kSecondsAndBytes);
   detector->set_limit(24 * kGiB);
   feed(*detector, 0, 599, 1, example);
   EXPECT_EQ(detector->finding().state, State::steady);
@@ -55,7 +55,7 @@ TEST(Spike, AJumpThatStaysIsNamedAndStabilises) {
 }
 
 TEST(Spike, AJumpAfterWhichItGoesOnGrowingIsALeak) {
-  const auto detector = make_spike({});
+  const auto detector = make_spike({}, kSecondsAndBytes);
   detector->set_limit(24 * kGiB);
   const auto growing = [](double t_s) { return example(t_s) + 4 * kMiB * std::max(t_s - 600, 0.0); };
   feed(*detector, 0, 900, 1, growing);
@@ -75,8 +75,8 @@ TEST(Spike, AJumpAfterWhichItGoesOnGrowingIsALeak) {
 
 // The figures of docs/detectors/spike.md, one by one.
 TEST(Spike, TheWorkedExampleOfItsDocument) {
-  const auto stays = make_spike({});
-  const auto grows = make_spike({});
+  const auto stays = make_spike({}, kSecondsAndBytes);
+  const auto grows = make_spike({}, kSecondsAndBytes);
   for (Detector* detector : {stays.get(), grows.get()}) detector->set_limit(24 * kGiB);
   const auto growing = [](double t_s) { return example(t_s) + 4 * kMiB * std::max(t_s - 610, 0.0); };
   feed(*stays, 0, 603, 1, example);  // up 1.5 GiB
@@ -105,7 +105,7 @@ TEST(Spike, TheWorkedExampleOfItsDocument) {
 }
 
 TEST(Spike, AJumpThatGoesAgainIsForgottenAtOnce) {
-  const auto detector = make_spike({});
+  const auto detector = make_spike({}, kSecondsAndBytes);
   const auto transient = [](double t_s) { return t_s >= 600 && t_s < 640 ? 13 * kGiB : 8 * kGiB; };
   feed(*detector, 0, 639, 1, transient);
   EXPECT_EQ(detector->finding().state, State::spiked);
@@ -115,7 +115,7 @@ TEST(Spike, AJumpThatGoesAgainIsForgottenAtOnce) {
 
 TEST(Spike, TwentyPerCentIsNotMoreThanTwentyPerCent) {
   for (const double rise_gib : {1.99, 2.01}) {
-    const auto detector = make_spike({});
+    const auto detector = make_spike({}, kSecondsAndBytes);
     feed(*detector, 0, 60, 1, [](double) { return 10 * kGiB; });
     detector->observe(at(61), (10 + rise_gib) * kGiB);
     EXPECT_EQ(detector->finding().state, rise_gib > 2 ? State::spiked : State::steady);
@@ -123,7 +123,7 @@ TEST(Spike, TwentyPerCentIsNotMoreThanTwentyPerCent) {
 }
 
 TEST(Spike, ARiseSlowerThanTheWindowIsNone) {
-  const auto detector = make_spike({});
+  const auto detector = make_spike({}, kSecondsAndBytes);
   // 20 % in 40 s: 15 % in 30.
   feed(*detector, 0, 600, 1, [](double t_s) { return 10 * kGiB + 2 * kGiB * std::clamp((t_s - 300) / 40, 0.0, 1.0); });
   EXPECT_EQ(detector->finding().state, State::steady);
@@ -131,7 +131,7 @@ TEST(Spike, ARiseSlowerThanTheWindowIsNone) {
 
 TEST(Spike, FromALowStartTheRiseIsMeasuredAgainstTheCapacity) {
   for (const double rise_gib : {4.0, 5.0}) {  // 20 % of 24 GiB are 4.8
-    const auto detector = make_spike({});
+    const auto detector = make_spike({}, kSecondsAndBytes);
     detector->set_limit(24 * kGiB);
     feed(*detector, 0, 60, 1, [](double) { return 0.5 * kGiB; });
     detector->observe(at(61), (0.5 + rise_gib) * kGiB);
@@ -140,24 +140,24 @@ TEST(Spike, FromALowStartTheRiseIsMeasuredAgainstTheCapacity) {
 }
 
 TEST(Spike, FromZeroOfAnUnknownCapacityNoPercentageCanBeTold) {
-  const auto detector = make_spike({});
+  const auto detector = make_spike({}, kSecondsAndBytes);
   feed(*detector, 0, 60, 1, [](double t_s) { return t_s < 50 ? 0 : 9 * kGiB; });
   EXPECT_EQ(detector->finding().state, State::steady);
 }
 
 TEST(Spike, WhereThePeriodIsLongerThanTheWindowNeighboursAreCompared) {
-  const auto detector = make_spike({});
+  const auto detector = make_spike({}, kSecondsAndBytes);
   feed(*detector, 0, 1200, 60, [](double t_s) { return t_s < 900 ? 10 * kGiB : 13 * kGiB; });
   EXPECT_EQ(detector->finding().state, State::spiked);
   // But not across a gap: what happened in it is not known.
-  const auto gap = make_spike({});
+  const auto gap = make_spike({}, kSecondsAndBytes);
   feed(*gap, 0, 600, 5, [](double) { return 10 * kGiB; });
   feed(*gap, 4000, 4200, 5, [](double) { return 13 * kGiB; });
   EXPECT_EQ(gap->finding().state, State::steady);
 }
 
 TEST(Spike, AModelLoadedInShardsIsOneSpike) {
-  const auto detector = make_spike({});
+  const auto detector = make_spike({}, kSecondsAndBytes);
   detector->set_limit(80 * kGiB);
   feed(*detector, 0, 1500, 5,
        [](double t_s) { return 18 * kGiB + 26 * kGiB * std::clamp((t_s - 600) / 90, 0.0, 1.0); });
@@ -167,7 +167,7 @@ TEST(Spike, AModelLoadedInShardsIsOneSpike) {
 }
 
 TEST(Spike, MemoryStaysBoundedAndTheAnswerTheSameAtAHighRate) {
-  const auto detector = make_spike({});
+  const auto detector = make_spike({}, kSecondsAndBytes);
   feed(*detector, 0, 700, 0.01, example);
   const Finding finding = detector->finding();
   EXPECT_EQ(finding.state, State::spiked);
@@ -177,9 +177,9 @@ TEST(Spike, MemoryStaysBoundedAndTheAnswerTheSameAtAHighRate) {
 RC_GTEST_PROP(Spike, NeverAlertsOnAConstantSeriesAndADuplicateChangesNothing, ()) {
   const auto gaps = *rc::gen::container<std::vector<int>>(rc::gen::inRange(1, 100));
   const auto levels = *rc::gen::container<std::vector<int>>(gaps.size(), rc::gen::inRange(0, 20));
-  const auto constant = make_spike({});
-  const auto once = make_spike({});
-  const auto twice = make_spike({});
+  const auto constant = make_spike({}, kSecondsAndBytes);
+  const auto once = make_spike({}, kSecondsAndBytes);
+  const auto twice = make_spike({}, kSecondsAndBytes);
   for (const auto& detector : {constant.get(), once.get(), twice.get()}) detector->set_limit(24 * kGiB);
   double t_s = 0;
   for (std::size_t i = 0; i < gaps.size(); ++i) {

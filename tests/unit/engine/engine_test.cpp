@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "one_gpu.hpp"
 
@@ -428,6 +429,38 @@ TEST_F(EngineTest, OneBatchOrManyGiveTheSameAlerts) {
   ASSERT_EQ(changes.size(), one_by_one.size());
   EXPECT_EQ(changes[0].alert.raised, one_by_one[0].alert.raised);
   EXPECT_EQ(changes[0].alert.finding.confidence, one_by_one[0].alert.finding.confidence);
+}
+
+/// Two recordings may be read at once, as Python does: what is written of one is in its own scale.
+TEST(EngineScale, TwoRecordingsInTurnsAreEachInTheirOwnScale) {
+  struct Recorded : OneGpu {
+    explicit Recorded(Scale scale) {
+      catalog.clock_is_relative = true;
+      catalog.scale = std::move(scale);
+      start();
+    }
+    void TestBody() override {}
+    void leaks(int t) { tick(t, leak(t)); }
+    std::string words() {
+      const SeriesView& s = seen(device_series);
+      const ConclusionWords told = conclusion_words(*views.back(), s);
+      return s.verdict.finding.because + "; " + told.growth + "; " + told.forecast;
+    }
+  };
+  Scale steps;
+  steps.step = "step";
+  Recorded counted(steps);
+  Recorded timed(Scale{});
+  for (int t = 0; t < 1800; ++t) {
+    counted.leaks(t);
+    timed.leaks(t);
+  }
+  for (int turn = 0; turn < 2; ++turn) {
+    EXPECT_NE(counted.words().find("MiB/step"), std::string::npos) << counted.words();
+    EXPECT_EQ(counted.words().find(" min"), std::string::npos) << counted.words();
+    EXPECT_NE(timed.words().find("MiB/min"), std::string::npos) << timed.words();
+    EXPECT_EQ(timed.words().find("step"), std::string::npos) << timed.words();
+  }
 }
 
 }  // namespace

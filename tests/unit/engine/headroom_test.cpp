@@ -54,7 +54,7 @@ TEST_F(HeadroomTest, WhatEarlierRunsNeededDoesNotFitBesideAnother) {
   EXPECT_EQ(device.left_bytes, h.left_bytes);
   EXPECT_NEAR(static_cast<double>(device.peak_bytes), 27.0 * kGiB, 0.01 * kGiB);
   EXPECT_THAT(
-      headroom_words(device, 24 * kGiB),
+      headroom_words(device, 24 * kGiB, kSecondsAndBytes),
       HasSubstr("peaks at 27.0/24.0 GiB; the last 3 runs of the program of pid 7 needed up to 9.0 GiB more than "
                 "this run does now: does not fit beside pid 88, 3."));
   EXPECT_THAT(seen(device_series).verdict.finding.because, testing::Not(HasSubstr("fit")));
@@ -84,7 +84,7 @@ TEST_F(HeadroomTest, TheAlertIsRaisedOnRequestAndEnds) {
   EXPECT_EQ(changes[0].alert.kind, AlertKind::headroom);
   EXPECT_EQ(changes[0].alert.series, job);
   EXPECT_THAT(changes[0].alert.finding.because, HasSubstr("does not fit beside pid 88"));
-  EXPECT_EQ(alert_words(changes[0].alert).what, "does not fit");
+  EXPECT_EQ(alert_words(changes[0].alert, kSecondsAndBytes).what, "does not fit");
   end_process(t, 88);
   for (int i = 0; i < 12; ++i, t += 10) tick(t, 3 * kGiB, {{job, 2 * kGiB}});
   ASSERT_EQ(changes.size(), 2U);
@@ -107,8 +107,9 @@ TEST_F(HeadroomTest, WithoutProcessesTheRunsOfTheDeviceTell) {
   EXPECT_EQ(h.more_bytes, 12 * kGiB);
   EXPECT_EQ(h.earlier_runs, 2U);
   EXPECT_TRUE(h.fits());
-  EXPECT_THAT(headroom_words(h, 24 * kGiB), HasSubstr("peaks at 20.0/24.0 GiB; the last 2 runs needed up to 12.0 GiB "
-                                                      "more than this run does now; 4.0 GiB would be left"));
+  EXPECT_THAT(headroom_words(h, 24 * kGiB, kSecondsAndBytes),
+              HasSubstr("peaks at 20.0/24.0 GiB; the last 2 runs needed up to 12.0 GiB "
+                        "more than this run does now; 4.0 GiB would be left"));
 }
 
 }  // namespace

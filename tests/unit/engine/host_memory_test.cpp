@@ -212,7 +212,7 @@ TEST(HostMemoryJudged, AProcessThatDidNotLeakAndWasChosenIsAnAlert) {
   EXPECT_EQ(run.changes[0].news, AlertNews::raised);
   EXPECT_EQ(run.changes[0].alert.kind, AlertKind::host_out_of_memory);
   EXPECT_EQ(run.changes[1].news, AlertNews::cleared);
-  EXPECT_EQ(alert_words(run.changes[1].alert).severity, "HOST OUT OF MEMORY");
+  EXPECT_EQ(alert_words(run.changes[1].alert, kSecondsAndBytes).severity, "HOST OUT OF MEMORY");
   const auto view = run.engine->view();
   ASSERT_EQ(find(*view, Metric::process_used)->alerts.size(), 1U);
   EXPECT_EQ(find(*view, Metric::process_used)->verdict.end->how, EndKind::host_out_of_memory);

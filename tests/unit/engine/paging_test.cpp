@@ -29,6 +29,10 @@ PageFacts leak(double left_s) {
   return f;
 }
 
+PageDecision decide(const PageFacts& f) {
+  return decide_page(f, kSecondsAndBytes);
+}
+
 PageFacts paged(PageFacts f) {
   f.paged = true;
   return f;
@@ -38,17 +42,17 @@ TEST(Paging, ASuspicionWakesNobody) {
   PageFacts f = leak(10 * kMinute_s);
   f.leak = false;
   f.stage = Stage::suspected;
-  EXPECT_EQ(decide_page(f).what, Paging::suspected);
+  EXPECT_EQ(decide(f).what, Paging::suspected);
   f.stage = Stage::none;
-  EXPECT_EQ(decide_page(f).what, Paging::nothing);
+  EXPECT_EQ(decide(f).what, Paging::nothing);
 }
 
 TEST(Paging, ALeakIsToldAndPagedWhenTheLowSideComesNear) {
-  const PageDecision far = decide_page(leak(10 * kHour_s));
+  const PageDecision far = decide(leak(10 * kHour_s));
   EXPECT_EQ(far.what, Paging::shown);
   EXPECT_EQ(far.why, "memory lasts for 8h 00m at least; an alert is raised when 60 min are left (lead-time)");
-  EXPECT_EQ(decide_page(leak(1.3 * kHour_s)).what, Paging::shown);
-  const PageDecision near = decide_page(leak(1.2 * kHour_s));
+  EXPECT_EQ(decide(leak(1.3 * kHour_s)).what, Paging::shown);
+  const PageDecision near = decide(leak(1.2 * kHour_s));
   EXPECT_EQ(near.what, Paging::page) << "the low side, not the middle";
   EXPECT_EQ(near.why, "memory may run out in 58m; lead-time is 1h 00m");
 }
@@ -56,42 +60,42 @@ TEST(Paging, ALeakIsToldAndPagedWhenTheLowSideComesNear) {
 TEST(Paging, AShortLifeGivesItsLastThird) {
   PageFacts f = leak(25 * kMinute_s);
   f.grown_s = 20 * kMinute_s;
-  EXPECT_EQ(decide_page(f).what, Paging::shown) << "20 min of 45 are left by the low side";
-  EXPECT_THAT(decide_page(f).why, HasSubstr("an alert is raised when 15 min are left, the last third of this growth, "
-                                            "which is less than lead-time (1h 00m)"));
+  EXPECT_EQ(decide(f).what, Paging::shown) << "20 min of 45 are left by the low side";
+  EXPECT_THAT(decide(f).why, HasSubstr("an alert is raised when 15 min are left, the last third of this growth, "
+                                       "which is less than lead-time (1h 00m)"));
   f = leak(18 * kMinute_s);
   f.grown_s = 27 * kMinute_s;
-  EXPECT_EQ(decide_page(f).what, Paging::page);
-  EXPECT_THAT(decide_page(f).why, HasSubstr("within the last third of this growth; lead-time is 1h 00m"));
+  EXPECT_EQ(decide(f).what, Paging::page);
+  EXPECT_THAT(decide(f).why, HasSubstr("within the last third of this growth; lead-time is 1h 00m"));
 }
 
 TEST(Paging, WhatKnowsMoreThanTheCurveNeedNotWait) {
   for (const Basis basis : {Basis::siblings, Basis::runs, Basis::lifetimes, Basis::allocator}) {
     PageFacts f = leak(40 * kHour_s);
     f.basis = basis;
-    EXPECT_EQ(decide_page(f).what, Paging::page);
-    EXPECT_FALSE(decide_page(f).why.empty());
+    EXPECT_EQ(decide(f).what, Paging::page);
+    EXPECT_FALSE(decide(f).why.empty());
   }
 }
 
 TEST(Paging, WithoutACapacityCertaintyIsEnough) {
   PageFacts f = leak(1);
   f.left_s.reset();
-  EXPECT_EQ(decide_page(f).what, Paging::page);
-  EXPECT_EQ(decide_page(f).why, "it is not known how much time is left");
+  EXPECT_EQ(decide(f).what, Paging::page);
+  EXPECT_EQ(decide(f).why, "it is not known how much time is left");
 }
 
 TEST(Paging, WhatSlowsDownSoThatItStopsBeforeTheMemoryEndsIsNoPage) {
   PageFacts f = leak(20 * kMinute_s);
   f.free_bytes = 8.0 * kGiB;
   f.left_bytes = 6.0 * kGiB;
-  EXPECT_EQ(decide_page(f).what, Paging::shown);
-  EXPECT_EQ(decide_page(f).why, "the growth slows down: it goes on for 6.0 GiB at most, and 8.0 GiB are free");
+  EXPECT_EQ(decide(f).what, Paging::shown);
+  EXPECT_EQ(decide(f).why, "the growth slows down: it goes on for 6.0 GiB at most, and 8.0 GiB are free");
   f.left_bytes = 9.0 * kGiB;
-  EXPECT_EQ(decide_page(f).what, Paging::page) << "memory runs out before that";
+  EXPECT_EQ(decide(f).what, Paging::page) << "memory runs out before that";
   f.left_bytes = 6.0 * kGiB;
   f.basis = Basis::allocator;
-  EXPECT_EQ(decide_page(f).what, Paging::page);
+  EXPECT_EQ(decide(f).what, Paging::page);
 }
 
 TEST(Paging, AHeightAtWhichAnEarlierRunStoodIsNoPage) {
@@ -99,90 +103,90 @@ TEST(Paging, AHeightAtWhichAnEarlierRunStoodIsNoPage) {
   f.used_bytes = 70.0 * kGiB;
   f.free_bytes = 10.0 * kGiB;
   f.stood_bytes = 72.0 * kGiB;
-  EXPECT_EQ(decide_page(f).what, Paging::shown);
-  EXPECT_EQ(decide_page(f).why, "an earlier run stood still at 72.0 GiB");
+  EXPECT_EQ(decide(f).what, Paging::shown);
+  EXPECT_EQ(decide(f).why, "an earlier run stood still at 72.0 GiB");
   f.used_bytes = 74.0 * kGiB;
-  EXPECT_EQ(decide_page(f).what, Paging::page) << "this one goes beyond";
+  EXPECT_EQ(decide(f).what, Paging::page) << "this one goes beyond";
   f.used_bytes = 70.0 * kGiB;
   f.stood_bytes = 79.0 * kGiB;
-  EXPECT_EQ(decide_page(f).what, Paging::page) << "there is no room to go beyond";
+  EXPECT_EQ(decide(f).what, Paging::page) << "there is no room to go beyond";
 }
 
 TEST(Paging, TheEndOfARecordingWakesNobody) {
   PageFacts f = leak(1 * kMinute_s);
   f.stage = Stage::confirmed_at_end;
-  EXPECT_EQ(decide_page(f).what, Paging::shown);
+  EXPECT_EQ(decide(f).what, Paging::shown);
 }
 
 TEST(Paging, WithinTheBandOfBeforeNoEndIsNear) {
   PageFacts f = leak(6 * kMinute_s);
   f.in_band = true;
-  EXPECT_EQ(decide_page(f).what, Paging::shown);
-  EXPECT_EQ(decide_page(paged(f)).what, Paging::page) << "and what was paged outside of it stands";
+  EXPECT_EQ(decide(f).what, Paging::shown);
+  EXPECT_EQ(decide(paged(f)).what, Paging::page) << "and what was paged outside of it stands";
 }
 
 TEST(Paging, AnAlertOutlivesItsGrowthByNoMoreThanHalfOfWhatIsLeft) {
   PageFacts f = paged(leak(20 * kMinute_s));
   f.still_s = 9 * kMinute_s;
-  EXPECT_EQ(decide_page(f).what, Paging::page);
+  EXPECT_EQ(decide(f).what, Paging::page);
   f.still_s = 11 * kMinute_s;
-  EXPECT_EQ(decide_page(f).what, Paging::withdraw);
-  EXPECT_EQ(decide_page(f).why, "the growth did not continue: memory has not grown for 11 min");
+  EXPECT_EQ(decide(f).what, Paging::withdraw);
+  EXPECT_EQ(decide(f).why, "the growth did not continue: memory has not grown for 11 min");
   f.usual_pause_s = 6 * kMinute_s;
-  EXPECT_EQ(decide_page(f).what, Paging::page) << "it has always grown in steps";
+  EXPECT_EQ(decide(f).what, Paging::page) << "it has always grown in steps";
   f.still_s = 13 * kMinute_s;
-  EXPECT_EQ(decide_page(f).what, Paging::withdraw);
+  EXPECT_EQ(decide(f).what, Paging::withdraw);
   f = paged(leak(30));
   f.still_s = 59;
-  EXPECT_EQ(decide_page(f).what, Paging::page);
+  EXPECT_EQ(decide(f).what, Paging::page);
   f.still_s = 61;
-  EXPECT_EQ(decide_page(f).what, Paging::withdraw) << "a minute at least";
+  EXPECT_EQ(decide(f).what, Paging::withdraw) << "a minute at least";
   f.period_s = 60;
-  EXPECT_EQ(decide_page(f).what, Paging::page) << "and two samples";
+  EXPECT_EQ(decide(f).what, Paging::page) << "and two samples";
 }
 
 TEST(Paging, WhatAPolicyHoldsStandsStillByNoDoingOfItsOwn) {
   PageFacts f = paged(leak(20 * kMinute_s));
   f.still_s = 10 * kHour_s;
-  EXPECT_EQ(decide_page(f).what, Paging::withdraw);
+  EXPECT_EQ(decide(f).what, Paging::withdraw);
   f.held = true;
-  EXPECT_EQ(decide_page(f).what, Paging::page);
+  EXPECT_EQ(decide(f).what, Paging::page);
   f.paged = false;
-  EXPECT_NE(decide_page(f).what, Paging::page) << "and is no reason to raise one";
+  EXPECT_NE(decide(f).what, Paging::page) << "and is no reason to raise one";
 }
 
 TEST(Paging, NothingIsRaisedThatStandsStill) {
   PageFacts f = leak(20 * kMinute_s);
   f.still_s = 6 * kMinute_s;
-  EXPECT_EQ(decide_page(f).what, Paging::shown);
-  EXPECT_THAT(decide_page(f).why, HasSubstr("memory has not grown for 6 min"));
+  EXPECT_EQ(decide(f).what, Paging::shown);
+  EXPECT_THAT(decide(f).why, HasSubstr("memory has not grown for 6 min"));
   f.of_device = true;
-  EXPECT_THAT(decide_page(f).why, HasSubstr("others give back what the process takes"));
+  EXPECT_THAT(decide(f).why, HasSubstr("others give back what the process takes"));
 }
 
 TEST(Paging, NearAFullCardAPauseOrAQuietNightIsNoReason) {
   PageFacts f = paged(leak(15 * kMinute_s));
   f.full_ratio = 0.945;
   f.still_s = 8 * kHour_s;
-  EXPECT_EQ(decide_page(f).what, Paging::page);
+  EXPECT_EQ(decide(f).what, Paging::page);
   f.leak = false;
   f.left_s.reset();
-  EXPECT_EQ(decide_page(f).what, Paging::page) << "although the curve shows no leak any more";
+  EXPECT_EQ(decide(f).what, Paging::page) << "although the curve shows no leak any more";
   f.given_back = true;
-  EXPECT_EQ(decide_page(f).what, Paging::withdraw);
+  EXPECT_EQ(decide(f).what, Paging::withdraw);
   f.given_back = false;
   f.still_s = 13 * kHour_s;
-  EXPECT_EQ(decide_page(f).what, Paging::withdraw) << "a night is over then";
+  EXPECT_EQ(decide(f).what, Paging::withdraw) << "a night is over then";
   f.still_s = 0;
   f.full_ratio = 0.8;
-  EXPECT_EQ(decide_page(f).what, Paging::withdraw);
+  EXPECT_EQ(decide(f).what, Paging::withdraw);
 }
 
 TEST(Paging, WithoutALeadTimeNobodyWaits) {
   PageFacts f = leak(40 * kHour_s);
-  EXPECT_EQ(decide_page(f).what, Paging::shown);
+  EXPECT_EQ(decide(f).what, Paging::shown);
   f.lead_s = 0;
-  EXPECT_EQ(decide_page(f).what, Paging::page);
+  EXPECT_EQ(decide(f).what, Paging::page);
 }
 
 PageFacts any(std::mt19937_64& draw) {
@@ -213,7 +217,7 @@ TEST(Paging, WithLessTimeLeftAPageStaysAPage) {
     std::optional<bool> was;
     for (const double left_s : {20 * kHour_s, 5 * kHour_s, 2 * kHour_s, kHour_s, 10 * kMinute_s, kMinute_s, 1.0}) {
       f.left_s = Interval{0.7 * left_s, left_s, 1.4 * left_s};
-      const bool is = decide_page(f).what == Paging::page;
+      const bool is = decide(f).what == Paging::page;
       if (was.value_or(false)) {
         ASSERT_TRUE(is) << left_s;
       }
@@ -230,7 +234,7 @@ TEST(Paging, NoAlertStandsOverAnHoursFlatLineThatIsFarFromFull) {
     PageFacts f = any(draw);
     f.still_s = kHour_s + 1;
     if (is_nearly_full(f.full_ratio)) continue;
-    ASSERT_NE(decide_page(f).what, Paging::page) << i;
+    ASSERT_NE(decide(f).what, Paging::page) << i;
   }
 }
 
@@ -238,7 +242,7 @@ TEST(Paging, EveryDecisionThatPeopleSeeHasAReason) {
   std::mt19937_64 draw(44);
   for (int i = 0; i < 20000; ++i) {
     const PageFacts f = any(draw);
-    const PageDecision decision = decide_page(f);
+    const PageDecision decision = decide(f);
     const bool is_seen = decision.what == Paging::shown || decision.what == Paging::withdraw ||
                          (decision.what == Paging::page && !f.paged);
     if (is_seen) {
@@ -308,23 +312,23 @@ TEST(Standstill, IsFlatForAsLongAsItStaysWithinAQuantum) {
 TEST(Paging, AUsualPauseIsNoStandstill) {
   PageFacts f = leak(1.2 * kHour_s);
   f.still_s = f.flat_s = 45 * kMinute_s;
-  EXPECT_EQ(decide_page(f).what, Paging::shown);
+  EXPECT_EQ(decide(f).what, Paging::shown);
   f.usual_pause_s = 50 * kMinute_s;
-  EXPECT_EQ(decide_page(f).what, Paging::page);
+  EXPECT_EQ(decide(f).what, Paging::page);
   f.still_s = f.flat_s = 55 * kMinute_s;
-  EXPECT_EQ(decide_page(f).what, Paging::shown);
+  EXPECT_EQ(decide(f).what, Paging::shown);
 }
 
 TEST(Paging, NothingIsRaisedOverALineThatIsFlatThoughItsLastMoveIsKnownForLessTime) {
   PageFacts f = leak(40 * kMinute_s);
   f.still_s = 5 * kMinute_s;
   f.flat_s = 9 * kMinute_s;
-  EXPECT_EQ(decide_page(f).what, Paging::page);
+  EXPECT_EQ(decide(f).what, Paging::page);
   f.flat_s = 11 * kMinute_s;
-  EXPECT_EQ(decide_page(f).what, Paging::shown);
-  EXPECT_THAT(decide_page(f).why, HasSubstr("memory has not grown for 11 min"));
+  EXPECT_EQ(decide(f).what, Paging::shown);
+  EXPECT_THAT(decide(f).why, HasSubstr("memory has not grown for 11 min"));
   f = paged(f);
-  EXPECT_EQ(decide_page(f).what, Paging::page) << "what is not known to be held yet may be a move";
+  EXPECT_EQ(decide(f).what, Paging::page) << "what is not known to be held yet may be a move";
 }
 
 TEST(Move, ATwentiethOfWhatIsLeftOrFiveMinutesOfGrowth) {
@@ -347,23 +351,23 @@ TEST(Move, OfCyclesNoLessThanTheTimeBetweenTwoLows) {
 TEST(Paging, BetweenTwoLowsOfCyclesNothingCanBeSeenToMove) {
   PageFacts f = leak(20 * kMinute_s);
   f.still_s = 35 * kMinute_s;
-  EXPECT_EQ(decide_page(f).what, Paging::shown);
+  EXPECT_EQ(decide(f).what, Paging::shown);
   f.cycle_s = 40 * kMinute_s;
-  EXPECT_EQ(decide_page(f).what, Paging::page);
+  EXPECT_EQ(decide(f).what, Paging::page);
   f = paged(f);
   f.still_s = 79 * kMinute_s;
-  EXPECT_EQ(decide_page(f).what, Paging::page);
+  EXPECT_EQ(decide(f).what, Paging::page);
   f.still_s = 81 * kMinute_s;
-  EXPECT_EQ(decide_page(f).what, Paging::withdraw);
+  EXPECT_EQ(decide(f).what, Paging::withdraw);
 }
 
 TEST(Paging, ARiseOfMinutesIsNone) {
   PageFacts f = leak(2 * kMinute_s);
   f.grown_s = 3 * kMinute_s;
   f.least_s = 5 * kMinute_s;
-  EXPECT_EQ(decide_page(f).what, Paging::shown);
-  EXPECT_EQ(decide_page(f).why, "it has grown for 3 min; an alert takes 5 min");
-  EXPECT_EQ(decide_page(paged(f)).what, Paging::page);
+  EXPECT_EQ(decide(f).what, Paging::shown);
+  EXPECT_EQ(decide(f).why, "it has grown for 3 min; an alert takes 5 min");
+  EXPECT_EQ(decide(paged(f)).what, Paging::page);
 }
 
 }  // namespace

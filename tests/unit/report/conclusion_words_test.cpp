@@ -107,7 +107,7 @@ TEST(ConclusionWords, EveryKindOfEndHasWords) {
     s.alerts[0].finding = leak_finding();
     s.alerts[0].raised = at(6000);
     EXPECT_THAT(std::string(end_words(s)), HasSubstr("leaked"));
-    EXPECT_THAT(reason_of_end(*s.verdict.end),
+    EXPECT_THAT(reason_of_end(*s.verdict.end, kSecondsAndBytes),
                 AnyOf(HasSubstr("its process ended"), HasSubstr("the kernel ended its process")));
   }
 }
@@ -246,7 +246,7 @@ TEST(AlertWords, HowItEnded) {
   const auto ended = [&](AlertEnd how, const std::string& reason) {
     a.ended = how;
     a.end_reason = reason;
-    return alert_words(a).ended;
+    return alert_words(a, kSecondsAndBytes).ended;
   };
   EXPECT_EQ(ended(AlertEnd::standing, ""), "still active");
   EXPECT_EQ(ended(AlertEnd::released, "it fell again"), "released, it fell again");
@@ -255,37 +255,38 @@ TEST(AlertWords, HowItEnded) {
   EXPECT_EQ(ended(AlertEnd::process_ended, "memory ran out at 24.0 GiB, and pid 4242 ended"),
             "memory ran out at 24.0 GiB, and pid 4242 ended");
   EXPECT_EQ(ended(AlertEnd::process_ended, ""), "the process has ended");
-  EXPECT_EQ(alert_words(a).tone, Tone::faint);
-  EXPECT_EQ(alert_words(a).figures, "probability of a leak 97 %, predicted then: out of memory in 0h 47m (38m–1h 05m)");
+  EXPECT_EQ(alert_words(a, kSecondsAndBytes).tone, Tone::faint);
+  EXPECT_EQ(alert_words(a, kSecondsAndBytes).figures,
+            "probability of a leak 97 %, predicted then: out of memory in 0h 47m (38m–1h 05m)");
 }
 
 TEST(AlertWords, MemoryThatRanOutIsNoMereEndOfAProcess) {
   Alert a;
   a.ended = AlertEnd::process_ended;
-  EXPECT_EQ(alert_words(a).state, "process ended") << "as an older recording has it";
+  EXPECT_EQ(alert_words(a, kSecondsAndBytes).state, "process ended") << "as an older recording has it";
   a.end_kind = EndKind::ended;
-  EXPECT_EQ(alert_words(a).state, "process ended");
+  EXPECT_EQ(alert_words(a, kSecondsAndBytes).state, "process ended");
   a.end_kind = EndKind::ended_near_limit;
-  EXPECT_EQ(alert_words(a).state, "process ended");
+  EXPECT_EQ(alert_words(a, kSecondsAndBytes).state, "process ended");
   a.end_kind = EndKind::out_of_memory;
-  EXPECT_EQ(alert_words(a).state, "out of memory");
-  EXPECT_EQ(alert_words(a).ended, "ran out of memory") << "of an alert without a reason";
+  EXPECT_EQ(alert_words(a, kSecondsAndBytes).state, "out of memory");
+  EXPECT_EQ(alert_words(a, kSecondsAndBytes).ended, "ran out of memory") << "of an alert without a reason";
   for (std::size_t i = 0; i < words_of<EndKind>().size(); ++i) {
     a.end_kind = static_cast<EndKind>(i);
-    EXPECT_LE(columns(alert_words(a).state), 13U) << "the column of top";
+    EXPECT_LE(columns(alert_words(a, kSecondsAndBytes).state), 13U) << "the column of top";
   }
 }
 
 TEST(AlertWords, OfAStallAndOfMemoryLeftBehind) {
   Alert a = stall_alert();
-  EXPECT_EQ(alert_words(a).what, "stalled process");
-  EXPECT_EQ(alert_words(a).severity, "STALLED");
-  EXPECT_EQ(alert_words(a).figures, "confidence 80 %");
+  EXPECT_EQ(alert_words(a, kSecondsAndBytes).what, "stalled process");
+  EXPECT_EQ(alert_words(a, kSecondsAndBytes).severity, "STALLED");
+  EXPECT_EQ(alert_words(a, kSecondsAndBytes).figures, "confidence 80 %");
   a.kind = AlertKind::unreleased;
-  EXPECT_EQ(alert_words(a).severity, "NOT RELEASED");
-  EXPECT_EQ(alert_words(a).figures, "");
+  EXPECT_EQ(alert_words(a, kSecondsAndBytes).severity, "NOT RELEASED");
+  EXPECT_EQ(alert_words(a, kSecondsAndBytes).figures, "");
   a.kind = AlertKind::headroom;
-  EXPECT_EQ(alert_words(a).severity, "DOES NOT FIT");
+  EXPECT_EQ(alert_words(a, kSecondsAndBytes).severity, "DOES NOT FIT");
 }
 
 std::string document(const std::string& path) {

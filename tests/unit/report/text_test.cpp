@@ -260,7 +260,7 @@ TEST(TextReport, AStalledProcessIsToldWithItsEvidence) {
   v.series[1].stall->judgement = StallJudgement::idle;
   v.series[1].stall->what = "Jupyter kernel";
   EXPECT_THAT(status_table(v, {}), Not(HasSubstr("43m"))) << "that it rests is no news";
-  EXPECT_EQ(stall_words(*v.series[1].stall), "idle for 43m (Jupyter kernel)");
+  EXPECT_EQ(stall_words(*v.series[1].stall, kSecondsAndBytes), "idle for 43m (Jupyter kernel)");
   EXPECT_EQ(stall_next_step(*v.series[1].stall, 4243), "");
 }
 

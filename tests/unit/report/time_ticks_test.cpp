@@ -19,9 +19,10 @@ Timestamp begin() {
 }
 
 std::vector<std::string> labels(Timestamp from, Timestamp to, int most, bool relative = false) {
-  const double step_s = time_step(seconds_between(from, to), most);
+  const double step_s = time_step(seconds_between(from, to), kSecondsAndBytes, most);
   std::vector<std::string> out;
-  for (const Timestamp tick : time_ticks(from, to, step_s)) out.push_back(time_label(tick, step_s, relative));
+  for (const Timestamp tick : time_ticks(from, to, step_s))
+    out.push_back(time_label(tick, step_s, relative, kSecondsAndBytes));
   return out;
 }
 

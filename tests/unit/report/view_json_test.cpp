@@ -243,7 +243,8 @@ class Draw {
   }
   View view() {
     View v;
-    auto& [at, relative, files, all, notices, skipped, first_skipped, warnings] = v;
+    // The scale is not written: the JSON is of a live watch.
+    auto& [at, relative, scale, files, all, notices, skipped, first_skipped, warnings] = v;
     at = time();
     relative = flag();
     files = texts();

@@ -71,8 +71,8 @@ TEST(ClockColumn, TheTimeThatIsLeftIsNone) {
   }));
   ASSERT_EQ(r.error, "");
   EXPECT_EQ(r.samples.front().bytes, 1000ULL << 20);
-  EXPECT_NEAR(seconds_covered(r), 39 * r.notes.scale.step_s, 1e-6) << "steps are counted, and no seconds";
-  EXPECT_EQ(r.notes.scale.step, "step");
+  EXPECT_NEAR(seconds_covered(r), 39 * r.catalog->scale.step_s, 1e-6) << "steps are counted, and no seconds";
+  EXPECT_EQ(r.catalog->scale.step, "step");
 }
 
 TEST(ClockColumn, TwoOfThemAreRefused) {

@@ -321,7 +321,7 @@ std::string difference(const Made& made, const logtest::Reading& r) {
   const bool ran_out = std::any_of(r.events.begin(), r.events.end(),
                                    [](const Event& event) { return event.kind == Event::Kind::out_of_memory; });
   if (made.ran_out != ran_out) return "the message of out of memory is missed";
-  if (made.counts != r.notes.scale.counts_steps()) return "steps and times confused";
+  if (made.counts != r.catalog->scale.counts_steps()) return "steps and times confused";
   if (r.series() != made.devices.size() * made.metrics.size()) return fmt::format("{} series", r.series());
   for (std::size_t g = 0; g < made.devices.size(); ++g) {
     for (const Metric metric : made.metrics)

@@ -148,7 +148,7 @@ TEST(LinePattern, ReadsProcessesAndTakesTheUnitItIsTold) {
   const auto r = read_text("pid 7 train 2\npid 8 serve 3\npid 7 train 4\n", options);
   ASSERT_EQ(r.error, "");
   EXPECT_THAT(r.of(Metric::process_used, "0", 7), ElementsAre(Pair(0, 2048), Pair(60, 4096)));
-  EXPECT_EQ(r.notes.scale.step, "reading");
+  EXPECT_EQ(r.catalog->scale.step, "reading");
   EXPECT_EQ(r.catalog->process(8, 0)->name, "serve");
 }
 

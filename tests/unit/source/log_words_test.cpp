@@ -230,14 +230,14 @@ TEST(Words, StepsAreNotSeconds) {
   for (int i = 0; i < 20; ++i) text += fmt::format("step {}: VRAM used {} MiB\n", 50 * i, 1000 + i);
   const auto r = read_text(text);
   ASSERT_EQ(r.error, "");
-  EXPECT_EQ(r.notes.scale.step, "step");
+  EXPECT_EQ(r.catalog->scale.step, "step");
   EXPECT_TRUE(r.catalog->clock_is_relative);
   ASSERT_THAT(r.device("0"), SizeIs(20));
-  EXPECT_NEAR(r.device("0").back().first / r.notes.scale.step_s, 950, 1e-6);
+  EXPECT_NEAR(r.device("0").back().first / r.catalog->scale.step_s, 950, 1e-6);
   EXPECT_THAT(r.warnings(), HasSubstr("growth is per step"));
   LogOptions timed = utc();
   timed.interval_s = 2;
-  EXPECT_EQ(read_text(text, timed).notes.scale, Scale{});
+  EXPECT_EQ(read_text(text, timed).catalog->scale, Scale{});
   EXPECT_EQ(read_text(text, timed).device("0").back().first, 1900);
 }
 
@@ -260,7 +260,7 @@ TEST(Words, HoursAndMinutesAreATime) {
   for (const std::string& text : {lines, brackets, table}) {
     const auto r = read_text(text);
     ASSERT_EQ(r.error, "");
-    EXPECT_FALSE(r.notes.scale.counts_steps()) << text.substr(0, 80);
+    EXPECT_FALSE(r.catalog->scale.counts_steps()) << text.substr(0, 80);
     const auto read = r.device("0");
     ASSERT_THAT(read, SizeIs(90));
     EXPECT_EQ(read.back().first - read.front().first, 89 * 60);
@@ -273,9 +273,9 @@ TEST(Words, HoursAndMinutesThatDoNotRiseAreNoTime) {
     remaining += fmt::format("00:{:02} left, step {}: GPU memory used {} MiB\n", 30 - i, i, 3000 + i);
     shared += fmt::format("10:{:02} step {}: GPU memory used {} MiB\n", i / 6, i, 3000 + i);
   }
-  EXPECT_TRUE(read_text(remaining).notes.scale.counts_steps());
+  EXPECT_TRUE(read_text(remaining).catalog->scale.counts_steps());
   const auto r = read_text(shared);
-  EXPECT_TRUE(r.notes.scale.counts_steps());
+  EXPECT_TRUE(r.catalog->scale.counts_steps());
   EXPECT_THAT(r.warnings(), HasSubstr("times such as '10:00' have no seconds, and several readings share one"));
   EXPECT_THAT(
       read_text("00:01 GPU memory used 3 GiB\n00:02 GPU memory used 4 GiB\n00:03 GPU memory used 5 GiB\n").warnings(),
@@ -296,7 +296,7 @@ TEST(Words, ReadsTheSecondsSince1970BehindAPrefix) {
   // A figure is not a time, however it looks.
   const auto bytes = read_text(
       "INFO:trainer:step 1 memory used: 1772359200 bytes\nINFO:trainer:step 2 memory used: 1782359200 bytes\n");
-  EXPECT_EQ(bytes.notes.scale.step, "step") << bytes.error;
+  EXPECT_EQ(bytes.catalog->scale.step, "step") << bytes.error;
 }
 
 TEST(Words, CountsReadingsWhereThereIsNeitherAClockNorACount) {
@@ -305,7 +305,7 @@ TEST(Words, CountsReadingsWhereThereIsNeitherAClockNorACount) {
     text += fmt::format("{{'loss': 0.5, 'epoch': {:.2f}, 'gpu_memory': '{} MiB'}}\n", 0.1 * i, 8000 + i);
   const auto r = read_text(text);
   ASSERT_EQ(r.error, "");
-  EXPECT_EQ(r.notes.scale.step, "reading");
+  EXPECT_EQ(r.catalog->scale.step, "reading");
   EXPECT_THAT(r.device("0"), SizeIs(5));
   EXPECT_THAT(r.warnings(), HasSubstr("growth is per reading"));
   EXPECT_THAT(r.warnings(), HasSubstr("--interval"));
@@ -313,7 +313,7 @@ TEST(Words, CountsReadingsWhereThereIsNeitherAClockNorACount) {
   LogOptions options;
   options.interval_s = 10;
   const auto timed = read_text(text, options);
-  EXPECT_FALSE(timed.notes.scale.counts_steps());
+  EXPECT_FALSE(timed.catalog->scale.counts_steps());
   ASSERT_THAT(timed.device("0"), SizeIs(5));
   EXPECT_EQ(timed.device("0")[1].first - timed.device("0")[0].first, 10);
 }
@@ -323,7 +323,7 @@ TEST(Words, ReadsWhatTrainersPrint) {
   using logtest::read_logs;
   const auto yolo = read_logs({fixture("ultralytics.log")});
   ASSERT_EQ(yolo.error, "");
-  EXPECT_EQ(yolo.notes.scale.step, "epoch");
+  EXPECT_EQ(yolo.catalog->scale.step, "epoch");
   ASSERT_THAT(yolo.device("0"), SizeIs(3));
   EXPECT_NEAR(yolo.device("0")[2].second, 3.7 * 1024, 0.1);
 

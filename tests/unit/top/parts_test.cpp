@@ -132,7 +132,8 @@ TEST(Accounting, AGpuHasTheProcessesOfItsInstances) {
   SeriesView tenant = process(1, 7, 4);
   tenant.device.parent_id = "GPU-0";
   view.series = {device(0, 4.3), instance, tenant};
-  EXPECT_EQ(accounting_words(account(view, {"GPU-0", ""})), "1 process 4.0 GiB + 307 MiB driver = 4.3 GiB used");
+  EXPECT_EQ(accounting_words(account(view, {"GPU-0", ""}), kSecondsAndBytes),
+            "1 process 4.0 GiB + 307 MiB driver = 4.3 GiB used");
 }
 
 std::vector<std::uint32_t> pids(const Model& m) {
