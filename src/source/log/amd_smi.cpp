@@ -99,10 +99,11 @@ bool has_list(std::string_view head) {
   return head.find("MEM_USAGE:") != std::string_view::npos && head.find("USED_VRAM:") != std::string_view::npos;
 }
 
-int recognise(std::string_view head) {
+Evidence recognise(std::string_view head) {
   const std::string_view start = head.substr(0, 64 * kBytesPerKiB);
-  if (start.find("AMD-SMI") != std::string_view::npos && start.find("Mem-Usage") != std::string_view::npos) return 94;
-  return has_list(start) ? 93 : 0;
+  if (start.find("AMD-SMI") != std::string_view::npos && start.find("Mem-Usage") != std::string_view::npos)
+    return Evidence::own_mark;
+  return has_list(start) ? Evidence::own_mark : Evidence::none;
 }
 
 /// The time of a list, or that of a line with nothing else.
@@ -116,7 +117,7 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   if (has_list(head.text) || head.text.find("Mem-Usage") != std::string_view::npos)
     return make_dump_parser<AmdSmi>(head, {time_in});
   for (const LogFormatInfo* const general : {&csv_log_format, &spaced_log_format, &scalars_log_format})
-    if (general->recognise(head.text) > 0) return general->make(head);
+    if (general->recognise(head.text) != Evidence::none) return general->make(head);
   return fail("this amd-smi log does not have the memory; record it with amd-smi monitor --vram-usage --watch 1");
 }
 
@@ -260,12 +261,12 @@ bool has_lines(std::string_view head) {
          head.find(kSystem) != std::string_view::npos;
 }
 
-int recognise_rocm(std::string_view head) {
-  if (head.find(kSystem) != std::string_view::npos) return 93;
+Evidence recognise_rocm(std::string_view head) {
+  if (head.find(kSystem) != std::string_view::npos) return Evidence::own_mark;
   return has_lines(head) &&
                  (head.find(kUsed) != std::string_view::npos || head.find(kPercent) != std::string_view::npos)
-             ? 92
-             : 0;
+             ? Evidence::own_names
+             : Evidence::none;
 }
 
 Result<std::unique_ptr<LogParser>> make_rocm(const LogHead& head) {

@@ -8,6 +8,7 @@
 #include "source/log/csv_clock.hpp"
 #include "source/log/csv_rows.hpp"
 #include "source/log/format.hpp"
+#include "source/log/json.hpp"
 
 namespace vramtrack {
 namespace {
@@ -107,14 +108,12 @@ Rewriting find_rewriting(std::string_view head) {
           "the dots of its amounts of memory stand between thousands"};
 }
 
-int recognise_csv(std::string_view head) {
-  constexpr int kSurerThanText = 55;
+Evidence recognise_csv(std::string_view head) {
   if (const auto header = find_header(head))
-    return header->delimiter == '\t' && is_all_rows(head, *header) ? kSurerThanText : 50;
+    return header->delimiter == '\t' && is_all_rows(head, *header) ? Evidence::named_rows : Evidence::titles;
   std::vector<std::string> ignored;
-  if (infer_from_head(head, ignored)) return 30;
-  // A weak match: the user of a table with other columns then gets an error that names the missing ones.
-  return find_delimiter(first_row(head)) != '\0' ? 5 : 0;
+  if (infer_from_head(head, ignored)) return Evidence::values;
+  return find_delimiter(first_row(head)) != '\0' && !is_json(head) ? Evidence::syntax : Evidence::none;
 }
 
 Result<std::unique_ptr<LogParser>> make_csv(const LogHead& head) {
@@ -123,26 +122,27 @@ Result<std::unique_ptr<LogParser>> make_csv(const LogHead& head) {
   return rewriting.lines ? make_rewritten(head, std::move(rewriting), make) : make(head);
 }
 
-int recognise_query_gpu(std::string_view head) {
+Evidence recognise_query_gpu(std::string_view head) {
   const std::string_view start = head.substr(0, 4096);
   if (const auto plan = find_header(head))  // nvidia-smi's own titles have a dot: memory.used, memory.free
-    return plan->pid < 0 && start.find("memory.") != std::string_view::npos ? 90 : 0;
+    return plan->pid < 0 && start.find("memory.") != std::string_view::npos ? Evidence::own_names : Evidence::none;
   std::vector<std::string> ignored;
   const bool sized = start.find(" MiB") != std::string_view::npos;
   const auto plan = infer_from_head(head, ignored);
-  if (!plan) return sized ? 20 : 0;
-  if (plan->pid >= 0) return 0;
-  return sized ? 60 : plan->uuid >= 0 || plan->pci >= 0 ? 40 : 0;
+  if (!plan) return sized ? Evidence::syntax : Evidence::none;
+  if (plan->pid >= 0) return Evidence::none;
+  if (sized) return Evidence::own_rows;
+  return plan->uuid >= 0 || plan->pci >= 0 ? Evidence::traces : Evidence::none;
 }
 
-int recognise_compute_apps(std::string_view head) {
+Evidence recognise_compute_apps(std::string_view head) {
   const std::string_view start = head.substr(0, 4096);
   const auto has = [&](std::string_view title) { return start.find(title) != std::string_view::npos; };
   if (const auto plan = find_header(head))
-    return plan->pid >= 0 && (has("used_gpu_memory") || has("used_memory")) ? 92 : 0;
+    return plan->pid >= 0 && (has("used_gpu_memory") || has("used_memory")) ? Evidence::own_names : Evidence::none;
   std::vector<std::string> ignored;
   const auto plan = infer_from_head(head, ignored);
-  return plan && plan->pid >= 0 ? 61 : 0;
+  return plan && plan->pid >= 0 ? Evidence::own_rows : Evidence::none;
 }
 
 Result<std::unique_ptr<LogParser>> make_of_nvidia_smi(const LogHead& head) {

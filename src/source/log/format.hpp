@@ -68,12 +68,28 @@ class LogParser {
   std::vector<std::string> assumptions_;
 };
 
+/// What shows that a head is of a format, from the weakest to the strongest. Of the formats with the strongest
+/// evidence, the one that reads most of the head is chosen, and of several that read as much, the earliest in
+/// formats.def.
+enum class Evidence : std::uint8_t {
+  none,          ///< it is not of this format
+  syntax,        ///< lines can be cut, but nothing shows memory of a GPU: the format names what the log lacks
+  values,        ///< columns without titles, known by what stands in them
+  prose,         ///< some lines have figures beside words that words.def knows
+  traces,        ///< the tool's own comments or ids of GPUs, but no figure that is surely memory
+  titles,        ///< a table with titles that words.def knows, perhaps among other lines
+  mostly_prose,  ///< a third of the lines have figures beside words
+  named_rows,    ///< names that words.def knows, and every line is a row or an object of JSON
+  own_rows,      ///< rows that only its tool writes: their cells, or their titles together
+  own_names,     ///< titles, keys or names of metrics of its tool, or JSON with names of a time and of memory
+  own_mark       ///< the line or key with which its tool begins each document or screen
+};
+
 /// A registered format.
 struct LogFormatInfo {
   std::string_view name;  ///< as passed to --input-format
   std::string_view help;  ///< the command that records it
-  /// 0: not this format; else the certainty, up to 100. The highest wins; on a tie, the earlier one in formats.def.
-  int (*recognise)(std::string_view head);
+  Evidence (*recognise)(std::string_view head);
   /// Errors say what this log lacks, without the file name (the caller adds it).
   Result<std::unique_ptr<LogParser>> (*make)(const LogHead& head);
   /// Whether a record (lines that the parser needs together for one reading) begins with `line`; `before` is the last
@@ -82,15 +98,9 @@ struct LogFormatInfo {
   /// Whether a log that make() refuses, or whose head contains nothing readable, is tried as text: its figures may have
   /// words next to them.
   bool may_be_text = true;
-  /// For a format that reads much of the head for little certainty: like recognise(), but may return 0 if it cannot
-  /// exceed `to_beat`. nullptr: recognise() is cheap.
-  int (*recognise_above)(std::string_view head, int to_beat) = nullptr;
-
-  /// The certainty for `head`, or 0 if it does not exceed `to_beat`, the certainty of another format.
-  [[nodiscard]] int certainty_above(std::string_view head, int to_beat) const {
-    const int certainty = recognise_above != nullptr ? recognise_above(head, to_beat) : recognise(head);
-    return certainty > to_beat ? certainty : 0;
-  }
+  /// For a format that reads much of the head for weak evidence: like recognise(), but may return `none` once the
+  /// evidence must be weaker than `least`, that of another format. nullptr: recognise() is cheap.
+  Evidence (*recognise_from)(std::string_view head, Evidence least) = nullptr;
 };
 
 /// A log whose lines are rewritten for the parser of another format: without thousands separators, with tabs between

@@ -200,13 +200,13 @@ constexpr GpuObjectKeys kGpustat = [] {
   return keys;
 }();
 
-int recognise(std::string_view head) {
+Evidence recognise(std::string_view head) {
   const std::size_t first = head.find_first_not_of(" \t\r\n[");
-  if (first == std::string_view::npos || head[first] != '{') return 0;
+  if (first == std::string_view::npos || head[first] != '{') return Evidence::none;
   const auto has = [head](std::string_view key) { return head.find(key) != std::string_view::npos; };
-  if (!has("\"gpus\"") || !has("\"memory.used\"")) return 0;
+  if (!has("\"gpus\"") || !has("\"memory.used\"")) return Evidence::none;
   // Other programs list GPUs, too, and some borrow these keys: the format scalars then finds the clock.
-  return has("\"query_time\"") ? 92 : 90;
+  return has("\"query_time\"") ? Evidence::own_names : Evidence::named_rows;
 }
 
 /// The text of `key` in a line of JSON.
@@ -351,8 +351,8 @@ bool has_objects(std::string_view head) {
   return true;
 }
 
-int recognise_nvtop(std::string_view head) {
-  return has_objects(head) || has_nvtop_screen(head) ? 93 : 0;
+Evidence recognise_nvtop(std::string_view head) {
+  return has_objects(head) || has_nvtop_screen(head) ? Evidence::own_mark : Evidence::none;
 }
 
 Result<std::unique_ptr<LogParser>> make_nvtop(const LogHead& head) {

@@ -126,11 +126,11 @@ class GpustatText final : public DumpLines {
   int last_ = -1;
 };
 
-int recognise(std::string_view head) {
+Evidence recognise(std::string_view head) {
   GpuLine gpu;
   while (!head.empty())
-    if (read_gpu_line(logtext::take_line(head), gpu)) return 91;
-  return 0;
+    if (read_gpu_line(logtext::take_line(head), gpu)) return Evidence::own_names;
+  return Evidence::none;
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {

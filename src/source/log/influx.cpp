@@ -135,7 +135,7 @@ std::string as_json(std::string_view text) {
   return out;
 }
 
-int recognise(std::string_view head) {
+Evidence recognise(std::string_view head) {
   constexpr int kLooked = 50;
   InfluxLine read;
   int lines = 0;
@@ -146,7 +146,7 @@ int recognise(std::string_view head) {
     ++lines;
     own += read_line(line, read) && read.time.size() >= 10 ? 1 : 0;
   }
-  return own > 0 && own * 10 >= lines * 9 ? 90 : 0;
+  return own > 0 && own * 10 >= lines * 9 ? Evidence::own_names : Evidence::none;
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {

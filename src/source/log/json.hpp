@@ -50,6 +50,13 @@ class JsonValue {
   std::vector<std::pair<std::string, JsonValue>> members_;
 };
 
+/// Whether nothing but times and brackets precedes the first object of `head`.
+bool is_json(std::string_view head);
+
+/// Whether `head` is nothing but times and objects, at least one of which is in an array or spans lines: its lines have
+/// no meaning of their own.
+bool is_json_document(std::string_view head);
+
 /// `text` in quotes; control characters become spaces.
 std::string json_string(std::string_view text);
 

@@ -173,8 +173,8 @@ std::string as_json(std::string_view text, Doubts& doubts) {
   return out;
 }
 
-int recognise(std::string_view head) {
-  return find_plan(head) ? 60 : 0;
+Evidence recognise(std::string_view head) {
+  return find_plan(head) ? Evidence::own_rows : Evidence::none;
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
@@ -248,7 +248,7 @@ std::string mlflow_as_json(std::string_view lines, const std::string& name) {
   return out;
 }
 
-int recognise_mlflow(std::string_view head) {
+Evidence recognise_mlflow(std::string_view head) {
   constexpr int kLines = 50;
   int lines = 0;
   std::int64_t first = 0, last = 0;
@@ -256,13 +256,13 @@ int recognise_mlflow(std::string_view head) {
     MlflowRow row;
     const std::string_view line = logtext::take_line(head);
     if (head.empty() && lines > 0) break;  // it may be truncated
-    if (!read_mlflow_row(line, row) || (lines > 0 && row.step < last)) return 0;
+    if (!read_mlflow_row(line, row) || (lines > 0 && row.step < last)) return Evidence::none;
     last = row.step;
     if (lines == 0) first = last;
   }
   // Steps rise or are all 0; any other constant may be the total memory.
   const bool steps = last > first || last == 0 || lines == 1;
-  return lines > 0 && steps ? 75 : 0;
+  return lines > 0 && steps ? Evidence::own_rows : Evidence::none;
 }
 
 Result<std::unique_ptr<LogParser>> make_mlflow(const LogHead& head) {

@@ -302,19 +302,19 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head, std::string_view to
   return make_dump_parser<MonitorRows>(head, times, std::move(*header));
 }
 
-int recognise_dmon(std::string_view head) {
+Evidence recognise_dmon(std::string_view head) {
   const auto header = find_header(head);
-  return header && !header->by_entity && !header->has(What::pid) ? 90 : 0;
+  return header && !header->by_entity && !header->has(What::pid) ? Evidence::own_names : Evidence::none;
 }
 
-int recognise_pmon(std::string_view head) {
+Evidence recognise_pmon(std::string_view head) {
   const auto header = find_header(head);
-  return header && !header->by_entity && header->has(What::pid) ? 91 : 0;
+  return header && !header->by_entity && header->has(What::pid) ? Evidence::own_names : Evidence::none;
 }
 
-int recognise_dcgmi(std::string_view head) {
+Evidence recognise_dcgmi(std::string_view head) {
   const auto header = find_header(head);
-  return header && header->by_entity ? 92 : 0;
+  return header && header->by_entity ? Evidence::own_names : Evidence::none;
 }
 
 constexpr std::string_view kDmon = "nvidia-smi dmon -s um -o DT";

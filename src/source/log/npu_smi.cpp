@@ -143,8 +143,8 @@ class NpuSmi final : public DumpParser<LineReader> {
   bool in_processes_ = false;
 };
 
-int recognise(std::string_view head) {
-  return head.find("| npu-smi ") != std::string_view::npos ? 95 : 0;
+Evidence recognise(std::string_view head) {
+  return head.find("| npu-smi ") != std::string_view::npos ? Evidence::own_mark : Evidence::none;
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {

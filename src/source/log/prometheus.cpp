@@ -236,12 +236,12 @@ bool shows_use(std::string_view head) {
   return has_free && has_total;
 }
 
-int recognise(std::string_view head) {
+Evidence recognise(std::string_view head) {
   Sampled sample;
   if ((find_memory(head, sample) || find_memory(head, sample, true)) &&
       (!sample.labels.empty() || head.find("# TYPE ") != std::string_view::npos))
-    return 91;
-  return head.substr(0, 4096).find("# TYPE ") != std::string_view::npos ? 40 : 0;
+    return Evidence::own_names;
+  return head.substr(0, 4096).find("# TYPE ") != std::string_view::npos ? Evidence::traces : Evidence::none;
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {

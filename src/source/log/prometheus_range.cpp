@@ -156,11 +156,12 @@ class PrometheusRange final : public DumpParser<JsonParser> {
   std::vector<std::string> other_;
 };
 
-int recognise(std::string_view head) {
+Evidence recognise(std::string_view head) {
   const std::string_view start = head.substr(0, 4096);
   const bool ranged = start.find("\"matrix\"") != std::string_view::npos;
   const bool instant = start.find("\"vector\"") != std::string_view::npos;
-  return start.find("\"resultType\"") != std::string_view::npos && (ranged || instant) ? 95 : 0;
+  return start.find("\"resultType\"") != std::string_view::npos && (ranged || instant) ? Evidence::own_mark
+                                                                                       : Evidence::none;
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {

@@ -14,16 +14,16 @@ namespace vramtrack {
 namespace {
 
 /// Recognises logs whose every line is this message; `head` has at least one non-blank line.
-int recognise_no_processes(std::string_view head) {
+Evidence recognise_no_processes(std::string_view head) {
   bool has_message = false;
   while (!head.empty()) {
     const std::string_view line = logtext::trim(logtext::take_line(head));
     if (line.empty()) continue;
     if (line.find("No running") == std::string_view::npos || line.find("processes found") == std::string_view::npos)
-      return 0;
+      return Evidence::none;
     has_message = true;
   }
-  return has_message ? 100 : 0;
+  return has_message ? Evidence::own_mark : Evidence::none;
 }
 
 Result<std::unique_ptr<LogParser>> make_no_processes(const LogHead& /*head*/) {
@@ -34,8 +34,6 @@ Result<std::unique_ptr<LogParser>> make_no_processes(const LogHead& /*head*/) {
 const LogFormatInfo no_processes_log_format{"no-processes",
                                             "nvidia-smi --query-compute-apps=... where no process is visible",
                                             recognise_no_processes, make_no_processes, each_line_is_a_record};
-
-constexpr std::string_view kPatternFormat = "text";
 
 bool looks_binary(std::string_view head) {
   const std::string_view start = head.substr(0, 8192);
@@ -70,15 +68,14 @@ Result<RecognisedText> as_format(const LogFormatInfo& format, const LogHead& hea
 
 /// If no tool's own format fits, falls back to the general text reader, if it can read the log.
 Result<RecognisedText> recognise_prose(const LogHead& head, const LogFormatInfo& tried) {
-  const LogFormatInfo* const text = find_log_format(kPatternFormat);
-  if (&tried == text || text->recognise(head.text) == 0) return fail("no text");
-  return as_format(*text, head);
+  if (&tried == &text_log_format || text_log_format.recognise(head.text) == Evidence::none) return fail("no text");
+  return as_format(text_log_format, head);
 }
 
 /// The first screen format that recognises `head`; nullptr: none.
 const LogFormatInfo* screen_in(std::string_view head) {
   for (const LogFormatInfo* const format : screen_formats())
-    if (format->recognise(head) > 0) return format;
+    if (format->recognise(head) != Evidence::none) return format;
   return nullptr;
 }
 
@@ -110,28 +107,103 @@ std::size_t count_readings(const LogFormatInfo& format, const LogHead& head) {
   return static_cast<std::size_t>(std::unique(times.begin(), times.end()) - times.begin());
 }
 
+/// What a head may be.
+struct Candidate {
+  const LogFormatInfo* format = nullptr;
+  Evidence evidence = Evidence::none;
+};
+
+/// Those with the strongest evidence first, and of those with equal evidence the one that reads most of the head.
+std::vector<Candidate> find_candidates(const LogHead& head) {
+  std::vector<Candidate> out;
+  Evidence best = Evidence::none;
+  for (const LogFormatInfo* format : log_formats()) {
+    const Evidence evidence = format->recognise_from != nullptr
+                                  ? format->recognise_from(head.text, std::max(best, Evidence::syntax))
+                                  : format->recognise(head.text);
+    if (evidence == Evidence::none) continue;
+    out.push_back({format, evidence});
+    best = std::max(best, evidence);
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.evidence > b.evidence; });
+  const auto equal = std::find_if(out.begin(), out.end(), [best](const Candidate& c) { return c.evidence != best; });
+  if (equal - out.begin() < 2) return out;
+  auto most = out.begin();
+  std::size_t readings = 0;
+  for (auto it = out.begin(); it != equal; ++it)
+    if (const std::size_t its = count_readings(*it->format, head); its > readings) {
+      readings = its;
+      most = it;
+    }
+  std::rotate(out.begin(), most, most + 1);
+  return out;
+}
+
+/// The strongest of the other candidates that is a table or a document; nullptr: there is none. Screens are enough
+/// without a table whose columns have no titles.
+const LogFormatInfo* other_rows(std::span<const Candidate> candidates) {
+  const Evidence least = is_screen(*candidates.front().format) ? Evidence::titles : Evidence::values;
+  for (const Candidate& other : candidates.subspan(1))
+    if (other.evidence >= least && !is_screen(*other.format) && other.format != &text_log_format) return other.format;
+  return nullptr;
+}
+
 /// A log may be of several formats: a few screens before the output of another program, or rows among text. What has
 /// more readings is read: a tool's, which show everything on the GPU, if they suffice for a verdict, and a table's if
-/// they are many more. `rows`: the format that is next most certain after text; nullptr: none.
+/// they are many more. `rows`: see other_rows().
 Result<RecognisedText> recognise_more(const LogHead& head, const LogFormatInfo& found, const LogFormatInfo* rows) {
   constexpr std::size_t kEnough = 20;
   constexpr std::size_t kManyMore = 10;
-  const LogFormatInfo* const text = find_log_format(kPatternFormat);
-  if (is_screen(found) && find_header(head.text)) rows = find_log_format("csv");
-  const std::size_t of_rows =
-      rows == nullptr || (!is_screen(found) && &found != text) ? 0 : count_readings(*rows, head);
+  if (!is_screen(found) && &found != &text_log_format) return fail("nothing else to read");
+  const std::size_t of_rows = rows == nullptr ? 0 : count_readings(*rows, head);
   if (of_rows == 0 && !is_screen(found)) return fail("no rows");
   const LogFormatInfo* best = &found;
   std::size_t most = count_readings(found, head);
   if (is_screen(found) && most >= kEnough) return fail("enough screens");
-  if (is_screen(found) && text->recognise(head.text) > 0)
-    if (const std::size_t of_text = count_readings(*text, head); of_text > most) {
-      best = text;
+  if (is_screen(found) && text_log_format.recognise(head.text) != Evidence::none)
+    if (const std::size_t of_text = count_readings(text_log_format, head); of_text > most) {
+      best = &text_log_format;
       most = of_text;
     }
   if (of_rows > kManyMore * most) best = rows;
   if (best == &found) return fail("no more readings");
   return as_format(*best, head);
+}
+
+/// Why a head of which no format was found is refused.
+Error not_recognised(const LogHead& head) {
+  if (std::string why = why_no_text(head.text); !why.empty()) return Error{std::move(why)};
+  std::string_view rest = head.text;
+  std::string_view line;
+  while (!rest.empty() && logtext::trim(line).empty()) line = logtext::take_line(rest);
+  return Error{fmt::format(
+      "the log format of '{}' is not recognised ({}); docs/formats/logs.md shows how to record each "
+      "format, {} names one, and {} reads lines of any text",
+      logtext::excerpt(line), format_names(), name_of(Option::input_format), name_of(Option::line_pattern))};
+}
+
+/// `head` as text, or why it is refused: `chosen` was recognised, but cannot be read for the reason `why`.
+Result<RecognisedText> recognise_other(const LogHead& head, const Candidate& chosen, std::string why) {
+  if (chosen.format->may_be_text) {
+    auto prose = recognise_prose(head, *chosen.format);
+    if (prose) return prose;
+    // For a table, an error about its titles or rows is more helpful than one from the text reader. If most lines are
+    // text or none is a row, the text reader's error is more helpful.
+    const bool has_rows = find_header(head.text) || has_column_of_amounts(head.text);
+    if (!has_titles(head.text) && chosen.format != &text_log_format) {
+      const Evidence least = has_rows ? Evidence::prose : Evidence::syntax;
+      if (text_log_format.recognise_from(head.text, least) >= least)
+        return fail(fmt::format("as a text log: {}", prose.error().message));
+      // Without a header, any line with commas or numbers may look like a row.
+      if (!has_rows && chosen.format->begins_record == each_line_is_a_record)
+        if (std::string reason = why_no_text(head.text); !reason.empty()) return fail(std::move(reason));
+    }
+  }
+  if (chosen.evidence < Evidence::titles && chosen.format != &text_log_format)
+    why += fmt::format("; {} names another format, and {} describes lines of other text", name_of(Option::input_format),
+                       name_of(Option::line_pattern));
+  return fail(std::move(why));
 }
 
 /// Beyond this, no screen is searched for: reading this far takes a second or two.
@@ -173,67 +245,33 @@ bool is_readable_again(const std::string& path) {
 }  // namespace
 
 Result<RecognisedText> recognise_text(const LogHead& head) {
-  constexpr int kByValues = 30;         // certainty of columns without titles
-  const LogFormatInfo* rows = nullptr;  // the second most certain format
-  RecognisedText out;
+  const auto refused = [](const LogFormatInfo& format, const Error& why) {
+    return fmt::format("as a {} log: {}", format.name, why.message);
+  };
   // A line pattern applies only to the text format.
-  const std::string_view named = head.options->line_pattern.empty() ? head.options->format : kPatternFormat;
+  const std::string_view named = head.options->line_pattern.empty() ? head.options->format : text_log_format.name;
   if (!named.empty()) {
-    out.format = find_log_format(named);
-    if (out.format == nullptr)
+    const LogFormatInfo* const format = find_log_format(named);
+    if (format == nullptr)
       return fail(fmt::format("log format '{}' is not known; the formats, with what records each, are {}",
                               head.options->format, formats_in_words()));
-  } else {
-    int best = 0;
-    for (const LogFormatInfo* format : log_formats()) {
-      const int sure = format->certainty_above(head.text, best);
-      if (sure == 0) continue;
-      if (best >= kByValues) rows = out.format;
-      best = sure;
-      out.format = format;
-    }
-    if (out.format == nullptr) {
-      if (std::string why = why_no_text(head.text); !why.empty()) return fail(std::move(why));
-      std::string_view rest = head.text;
-      std::string_view line;
-      while (!rest.empty() && logtext::trim(line).empty()) line = logtext::take_line(rest);
-      return fail(fmt::format(
-          "the log format of '{}' is not recognised ({}); docs/formats/logs.md shows how to record each "
-          "format, {} names one, and {} reads lines of any text",
-          logtext::excerpt(line), format_names(), name_of(Option::input_format), name_of(Option::line_pattern)));
-    }
+    auto out = as_format(*format, head);
+    if (!out) return fail(refused(*format, out.error()));
+    return out;
   }
-  auto parser = out.format->make(head);
+  const std::vector<Candidate> candidates = find_candidates(head);
+  if (candidates.empty()) return fail(not_recognised(head));
+  const LogFormatInfo& first = *candidates.front().format;
+  const LogFormatInfo* const rows = other_rows(candidates);
+  auto out = as_format(first, head);
+  std::string why = out ? std::string() : refused(first, out.error());
   // Words in the cells of a table may look like prose.
-  if (!parser && named.empty() && out.format->name == kPatternFormat && rows != nullptr && has_titles(head.text)) {
-    out.format = rows;
-    parser = rows->make(head);
+  if (!out && &first == &text_log_format && rows != nullptr && has_titles(head.text)) {
+    out = as_format(*rows, head);
+    if (!out) why = refused(*rows, out.error());
   }
-  if (!parser) {
-    Error why{fmt::format("as a {} log: {}", out.format->name, parser.error().message)};
-    if (named.empty() && out.format->may_be_text) {
-      auto text = recognise_prose(head, *out.format);
-      if (text) return std::move(*text);
-      // For a table, an error about its titles or rows is more helpful than one from the text reader. If most lines are
-      // text or none is a row, the text reader's error is more helpful.
-      constexpr int kMostlyText = 32;
-      const LogFormatInfo* const prose = find_log_format(kPatternFormat);
-      const bool is_table = has_titles(head.text);
-      const bool has_rows = find_header(head.text) || has_column_of_amounts(head.text);
-      if (!is_table && out.format != prose && prose->certainty_above(head.text, has_rows ? kMostlyText - 1 : 0) > 0)
-        return fail(fmt::format("as a text log: {}", text.error().message));
-      // Without a header, any line with commas or numbers may look like a row.
-      if (!is_table && !has_rows && out.format != prose && out.format->begins_record == each_line_is_a_record)
-        if (std::string reason = why_no_text(head.text); !reason.empty()) return fail(std::move(reason));
-    }
-    if (named.empty() && why.message.find("--") == std::string::npos)
-      why.message += fmt::format("; {} names another format, and {} describes lines of other text",
-                                 name_of(Option::input_format), name_of(Option::line_pattern));
-    return fail(std::move(why));
-  }
-  out.parser = std::move(*parser);
-  if (named.empty())
-    if (auto more = recognise_more(head, *out.format, rows)) return std::move(*more);
+  if (!out) return recognise_other(head, candidates.front(), std::move(why));
+  if (auto more = recognise_more(head, *out->format, rows)) return more;
   return out;
 }
 
@@ -309,7 +347,7 @@ Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, cons
   if (!lines) return fail(std::move(lines.error()));
   std::string_view text = (*lines)->head();
   planned->is_empty = std::all_of(text.begin(), text.end(), [](char c) { return logtext::is_space(c) || c == '\n'; });
-  if (planned->is_empty || (options.format.empty() && no_processes_log_format.recognise(text) > 0)) {
+  if (planned->is_empty || (options.format.empty() && no_processes_log_format.recognise(text) != Evidence::none)) {
     planned->probe.format = &no_processes_log_format;
     planned->probe.processes_only = true;
     if (!is_readable_again(path)) planned->input = std::move(*lines);

@@ -422,17 +422,6 @@ class Scalars final : public JsonParser {
   std::map<std::string, Device> devices_;
 };
 
-/// Whether nothing but times and brackets precedes the first object.
-bool is_json(std::string_view head) {
-  const std::size_t first = head.find('{');
-  if (first == std::string_view::npos) return false;
-  for (std::string_view before = head.substr(0, first); !before.empty();) {
-    const std::string_view line = logtext::take_line(before);
-    if (line.find_first_not_of(" \t\r[") != std::string_view::npos && dated_text(line).empty()) return false;
-  }
-  return true;
-}
-
 /// The times on the lines of a head that are nothing else.
 std::vector<std::string> clock_lines(std::string_view head) {
   std::vector<std::string> out;
@@ -443,13 +432,12 @@ std::vector<std::string> clock_lines(std::string_view head) {
   return out;
 }
 
-int recognise(std::string_view head) {
-  if (!is_json(head)) return 0;
+Evidence recognise(std::string_view head) {
+  if (!is_json(head)) return Evidence::none;
   const Survey found = survey(objects_of(head));
-  constexpr int kSurerThanText = 55;
-  if (!found.seen.empty()) return found.time_key.empty() ? kSurerThanText : 91;  // a table does not begin like this
-  if (!logtext::trim(head).starts_with('{') && !logtext::trim(head).starts_with('[')) return 0;
-  return head.starts_with(kRunFileMark) ? 60 : 6;  // weak: the error for other JSON names what it lacks
+  if (!found.seen.empty()) return found.time_key.empty() ? Evidence::named_rows : Evidence::own_names;
+  if (!logtext::trim(head).starts_with('{') && !logtext::trim(head).starts_with('[')) return Evidence::none;
+  return head.starts_with(kRunFileMark) ? Evidence::own_mark : Evidence::syntax;
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
@@ -507,5 +495,41 @@ const LogFormatInfo scalars_log_format{
     make,
     begins_record,
     false};
+
+bool is_json(std::string_view head) {
+  const std::size_t first = head.find('{');
+  if (first == std::string_view::npos) return false;
+  for (std::string_view before = head.substr(0, first); !before.empty();) {
+    const std::string_view line = logtext::take_line(before);
+    if (line.find_first_not_of(" \t\r[") != std::string_view::npos && dated_text(line).empty()) return false;
+  }
+  return true;
+}
+
+bool is_json_document(std::string_view head) {
+  if (!is_json(head)) return false;
+  bool spans_lines = logtext::trim(head).starts_with('[');
+  std::string outside;
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < head.size(); ++i) {
+    const char c = head[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      in_string = c != '"' && c != '\n';
+    } else if (c == '{' || c == '}') {
+      depth = std::max(0, depth + (c == '{' ? 1 : -1));
+    } else if (depth > 0) {
+      in_string = c == '"';
+      spans_lines |= c == '\n';
+    } else if (c != '\n') {
+      outside += c;
+    } else {
+      if (outside.find_first_not_of(" \t\r,[]") != std::string::npos && dated_text(outside).empty()) return false;
+      outside.clear();
+    }
+  }
+  return spans_lines;
+}
 
 }  // namespace vramtrack

@@ -92,8 +92,8 @@ class SmiQ final : public DumpParser<LineReader> {
   std::string name_;
 };
 
-int recognise(std::string_view head) {
-  return head.find(kBegin) != std::string_view::npos ? 94 : 0;
+Evidence recognise(std::string_view head) {
+  return head.find(kBegin) != std::string_view::npos ? Evidence::own_mark : Evidence::none;
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
@@ -246,8 +246,8 @@ class SmiXml final : public DumpParser<LineReader> {
   DumpedProcess process_;
 };
 
-int recognise_xml(std::string_view head) {
-  return head.find(kDocument) != std::string_view::npos ? 95 : 0;
+Evidence recognise_xml(std::string_view head) {
+  return head.find(kDocument) != std::string_view::npos ? Evidence::own_mark : Evidence::none;
 }
 
 Result<std::unique_ptr<LogParser>> make_xml(const LogHead& head) {

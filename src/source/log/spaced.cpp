@@ -188,19 +188,20 @@ std::optional<Layout> find_layout(std::string_view head, bool& with_header) {
   return std::nullopt;
 }
 
-int recognise(std::string_view head) {
+Evidence recognise(std::string_view head) {
   constexpr std::size_t kLooked = 16 * kBytesPerKiB;
   head = head.substr(0, head.substr(0, kLooked).rfind('\n') + 1);
   // If the lines have other delimiters, spaces do not separate fields.
-  if (find_delimiter(head.substr(0, head.find('\n'))) != '\0') return 0;
-  if (const auto header = find_header(head); header && header->delimiter == '|') return 0;
+  if (find_delimiter(head.substr(0, head.find('\n'))) != '\0') return Evidence::none;
+  if (const auto header = find_header(head); header && header->delimiter == '|') return Evidence::none;
   bool with_header = false;
   const auto layout = find_layout(head, with_header);
-  if (!layout) return 0;
-  if (!with_header) return 20;
-  constexpr int kSurerThanText = 55;
+  if (!layout) return Evidence::none;
+  // "4000 MiB" is of a sentence, whose words say what it is; a tool that prints columns for programs leaves units out.
+  if (!with_header) return head.find(" MiB") == std::string_view::npos ? Evidence::values : Evidence::none;
   const std::string tabs = tabbed(head, *layout);
-  return layout->spacing == Spacing::gaps && is_all_rows(tabs, *find_header(tabs)) ? kSurerThanText : 52;
+  return layout->spacing == Spacing::gaps && is_all_rows(tabs, *find_header(tabs)) ? Evidence::named_rows
+                                                                                   : Evidence::titles;
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {

@@ -352,12 +352,13 @@ void Table::read_nvitop_process(std::string_view row, std::uint64_t number, LogR
   add_process(*gpu, gpu_at(*gpu), std::move(process), rows);
 }
 
-int recognise(std::string_view head) {
-  if (head.find("│ NVITOP ") != std::string_view::npos || head.find("| NVITOP ") != std::string_view::npos) return 95;
+Evidence recognise(std::string_view head) {
+  if (head.find("│ NVITOP ") != std::string_view::npos || head.find("| NVITOP ") != std::string_view::npos)
+    return Evidence::own_mark;
   if (head.find("Memory-Usage") != std::string_view::npos &&
       (head.find("| NVIDIA-SMI") != std::string_view::npos || head.find("|===") != std::string_view::npos))
-    return 95;
-  return head.find("| NVIDIA-SMI") != std::string_view::npos ? 80 : 0;
+    return Evidence::own_mark;
+  return head.find("| NVIDIA-SMI") != std::string_view::npos ? Evidence::own_rows : Evidence::none;
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {

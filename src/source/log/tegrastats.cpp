@@ -50,13 +50,14 @@ class Tegrastats final : public DumpLines {
   }
 };
 
-int recognise(std::string_view head) {
+Evidence recognise(std::string_view head) {
   for (int i = 0; i < 20 && !head.empty(); ++i) {
     std::string_view before;
     const std::string_view line = logtext::take_line(head);
-    if (find_ram(line, before).ends_with("MB") && line.find("CPU") != std::string_view::npos) return 90;
+    if (find_ram(line, before).ends_with("MB") && line.find("CPU") != std::string_view::npos)
+      return Evidence::own_names;
   }
-  return 0;
+  return Evidence::none;
 }
 
 /// The time before a row.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/option.hpp"
+#include "source/log/json.hpp"
 #include "source/log/labels.hpp"
 #include "source/log/text_plan.hpp"
 
@@ -117,24 +118,21 @@ std::size_t count_lines(std::string_view head, bool unclear, std::size_t most) {
   return lines;
 }
 
-/// Requires a few lines that have figures with words: a single one may be a coincidence and is only a weak match, so
-/// that the user is shown what the text lacks. Ranks above tables without titles, whose columns are guessed, and below
-/// those with titles, unless most lines have such figures. The bars of a Markdown table make it look like others.
-int recognise_above(std::string_view head, int to_beat) {
-  constexpr int kMostly = 54;
-  constexpr int kSome = 32;
-  if (to_beat >= kMostly) return 0;
-  if (are_mostly_figures(head)) return kMostly;
-  if (to_beat >= kSome) return 0;  // the following reads the whole head if no line has a figure
+/// Requires a few lines that have figures with words: a single one may be a coincidence. The lines of a JSON document
+/// are no sentences.
+Evidence recognise_from(std::string_view head, Evidence least) {
+  if (least > Evidence::mostly_prose || is_json_document(head)) return Evidence::none;
+  if (are_mostly_figures(head)) return Evidence::mostly_prose;
+  if (least > Evidence::prose) return Evidence::none;  // what follows reads the whole head if no line has a figure
   constexpr std::size_t kEnough = 2;
   const std::size_t lines = count_lines(head, false, kEnough);
-  if (lines > 0) return lines == kEnough ? kSome : 4;
+  if (lines > 0) return lines == kEnough ? Evidence::prose : Evidence::syntax;
   constexpr std::size_t kUnclear = 3;
-  return count_lines(head, true, kUnclear) == kUnclear ? 3 : 0;
+  return count_lines(head, true, kUnclear) == kUnclear ? Evidence::syntax : Evidence::none;
 }
 
-int recognise(std::string_view head) {
-  return recognise_above(head, 0);
+Evidence recognise(std::string_view head) {
+  return recognise_from(head, Evidence::syntax);
 }
 
 }  // namespace
@@ -146,7 +144,7 @@ const LogFormatInfo text_log_format{
     make,
     each_line_is_a_record,
     true,
-    recognise_above};
+    recognise_from};
 
 namespace {
 

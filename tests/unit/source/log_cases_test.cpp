@@ -700,5 +700,18 @@ TEST(LogCases, OtherLinesMayStandBetweenTitlesAndTheirRows) {
   EXPECT_NEAR(r.device("0").back().second, 8.37 * 1024, 0.1);
 }
 
+TEST(LogCases, ADocumentOfJsonIsNotReadAsText) {
+  logtest::Files files;
+  std::string text = "[\n";
+  for (int i = 0; i < 30; ++i)
+    text += fmt::format(
+        "  [\n    {{\"card\": \"A\", \"gpu_memory_percent\": \"{}%\"}},\n    {{\"card\": \"B\", "
+        "\"gpu_memory_percent\": \"60%\"}}\n  ],\n",
+        20 + i);
+  const auto r = logtest::read_logs({files.write("gpus.json", text + "]\n")});
+  EXPECT_THAT(r.error, Not(HasSubstr("as a text log")));
+  EXPECT_EQ(r.memory_samples(), 0U);
+}
+
 }  // namespace
 }  // namespace vramtrack
