@@ -98,6 +98,19 @@ bool count_lines(std::string_view head) {
   return lines == kFewest;
 }
 
+/// Whether the counts at the start of lines fall: they begin again in each epoch, so that they neither number the
+/// readings nor name GPUs.
+bool counts_fall(std::string_view head) {
+  std::optional<std::uint64_t> last;
+  while (!head.empty()) {
+    std::string_view line = logtext::take_line(head);
+    const auto count = logtext::whole_number<std::uint64_t>(count_in(logtext::take_word(line)));
+    if (count && last && *count < *last) return true;
+    if (count) last = count;
+  }
+  return false;
+}
+
 struct Layout {
   Spacing spacing = Spacing::gaps;
   bool counts_lines = false;  ///< see count_lines()
@@ -184,7 +197,7 @@ std::optional<Layout> find_layout(std::string_view head, bool& with_header) {
   const bool are_many = std::count(head.begin(), head.end(), '\n') >= kRowsThatAreCounted;
   for (const Spacing spacing : {Spacing::gaps, Spacing::words})
     if (const Layout layout{spacing, counts_lines}; is_table(tabbed(head, layout), spacing, with_header))
-      return Layout{spacing, counts_lines && (with_header || are_many)};
+      return Layout{spacing, counts_lines && (with_header || (are_many && !counts_fall(head)))};
   return std::nullopt;
 }
 

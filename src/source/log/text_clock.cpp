@@ -145,14 +145,12 @@ void detect_elapsed(Head& all, WordPlan& plan) {
   }
 }
 
-/// What is counted in place of time: the count that rises and never falls except with a new epoch; if there are
-/// several, the one that rises most often.
+/// What is counted in place of time: the count that rises and falls only with a new epoch, or where a program is
+/// restarted; if there are several, the one that rises most often.
 void find_count(const Head& head, WordPlan& plan) {
   std::size_t most = 0;
   for (const Meaning meaning : {Meaning::step, Meaning::iteration, Meaning::request, Meaning::batch, Meaning::epoch}) {
-    std::size_t rises = 0;
-    std::size_t lines = 0;
-    bool falls = false;        // within an epoch
+    ClockSteps steps;          // within an epoch
     bool begins_anew = false;  // with the next epoch
     std::optional<std::uint64_t> last;
     std::uint64_t last_epoch = 0;
@@ -161,15 +159,18 @@ void find_count(const Head& head, WordPlan& plan) {
       if (it == line.counts.end()) continue;
       const auto epoch = line.counts.find(Meaning::epoch);
       const std::uint64_t its_epoch = epoch == line.counts.end() ? 0 : epoch->second;
-      ++lines;
+      ++steps.values;
       const bool is_lower = last && it->second < *last;
-      (its_epoch > last_epoch ? begins_anew : falls) |= is_lower;
-      rises += last && it->second > *last ? 1U : 0U;
+      if (its_epoch > last_epoch)
+        begins_anew |= is_lower;
+      else
+        steps.falls += is_lower ? 1U : 0U;
+      steps.rises += last && it->second > *last ? 1U : 0U;
       last = it->second;
       last_epoch = its_epoch;
     }
-    if (falls || rises <= most || lines * 10 < head.lines.size() * 9) continue;
-    most = rises;
+    if (!steps.is_clock() || steps.rises <= most || steps.values * 10 < head.lines.size() * 9) continue;
+    most = steps.rises;
     plan.counted = meaning;
     plan.count_in_epochs = begins_anew;
   }

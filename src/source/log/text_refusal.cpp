@@ -99,14 +99,15 @@ std::vector<std::string> example_patterns(std::string_view line, std::size_t beg
   return candidates;
 }
 
-/// How many lines of `head` a pattern matches.
+/// How many lines of `head` with an amount a pattern reads.
 std::size_t count_lines_read(std::string_view head, const std::string& pattern) {
   auto compiled = LinePattern::compile(pattern);
   if (!compiled) return 0;
   std::size_t lines = 0;
   for (std::size_t i = 0; i < kMostLines && !head.empty(); ++i) {
+    const std::string_view line = logtext::take_line(head);
     TextReading read;
-    if (compiled->read(logtext::take_line(head), read) && !read.used.empty()) ++lines;
+    if (!amounts_of(line).empty() && compiled->read(line, read) && !read.used.empty()) ++lines;
   }
   return lines;
 }
@@ -116,7 +117,8 @@ std::string for_example(std::string_view head, std::string_view line, const std:
   std::string best;
   std::size_t most = 0;
   std::size_t with_amounts = 0;
-  for (std::string_view rest = head; !rest.empty();)
+  std::string_view rest = head;
+  for (std::size_t i = 0; i < kMostLines && !rest.empty(); ++i)
     if (!amounts_of(logtext::take_line(rest)).empty()) ++with_amounts;
   for (const Amount& a : std::span(amounts).first(std::min(amounts.size(), kMostAmounts))) {
     const auto begin = static_cast<std::size_t>(a.text.data() - line.data());

@@ -713,5 +713,25 @@ TEST(LogCases, ADocumentOfJsonIsNotReadAsText) {
   EXPECT_EQ(r.memory_samples(), 0U);
 }
 
+TEST(LogCases, ACountThatBeginsAgainNamesNoGpu) {
+  std::string text;
+  for (int i = 0; i < 48; ++i) text += fmt::format("{}/2 {} 24576\n", i % 3, 4000 + 20 * i);
+  logtest::Files files;
+  const auto r = logtest::read_logs({files.write("log", text)});
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(r.device("0").size(), 48U);
+}
+
+TEST(LogCases, IterationsThatFallBackAreARestart) {
+  std::string text;
+  for (const int from : {0, 40, 90})
+    for (int i = from; i < from + 60; ++i)
+      text += fmt::format("iteration {}: gpu memory used {} MiB\n", i * 10, 4000 + 25 * (i - from));
+  logtest::Files files;
+  const auto r = logtest::read_logs({files.write("log", text)});
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.notes.warnings, testing::Contains(HasSubstr("goes back by 190, as if another run began")));
+}
+
 }  // namespace
 }  // namespace vramtrack
