@@ -78,10 +78,10 @@ Sums sums_of(const Failure& f) {
   return s;
 }
 
-/// A request of less than a tenth of the memory is not too big itself: the memory already held is. Likewise for a cache
-/// and a rise: less than a tenth did not fill the memory.
+/// A request is too big if the memory could not hold it while empty, of which drivers and contexts take a tenth. Else
+/// what is already held is in its way.
 Cause filled_by(double asked, double memory) {
-  return asked < memory / 10 ? Cause::full : Cause::too_big;
+  return asked < kFills * memory ? Cause::full : Cause::too_big;
 }
 
 Answer by_kv_cache(const Failure& f, const Sums&) {
@@ -305,7 +305,17 @@ Answer by_own_need(const Failure& f, const Sums& s) {
       is_more_than_device
           ? fmt::format(" (more than the device's {}: the driver had moved some to the host)", size_words(*s.total))
           : "";
-  if (filled_by(s.asked, *s.total) == Cause::full)
+  const Cause cause = filled_by(s.asked, *s.total);
+  // The larger part decides, where the device could hold both without the other one.
+  const double own = s.process.value_or(s.held());
+  const double outside = *s.total - *s.free - own;
+  if (cause == Cause::full && outside > std::max(own, kSmallBytes) && own + s.asked <= kFills * *s.total)
+    return Verdict{
+        Cause::outside,
+        fmt::format("{} were requested while this process held {}: both fit into the device's {}, without the {} that "
+                    "are neither its own nor free",
+                    size_words(s.asked), size_words(own), size_words(*s.total), size_words(outside))};
+  if (cause == Cause::full)
     return Verdict{
         Cause::full,
         fmt::format("{}{} were allocated{} and {} were free when {} were requested{}", size_words(*s.allocated),
@@ -524,8 +534,7 @@ Answer by_use(const Failure& f, const Sums& s) {
     return Verdict{
         s.asked > 0 ? filled_by(s.asked, *s.total) : Cause::full,
         fmt::format("{}, {} of them by this allocator", words.substr(0, words.find(';')), size_words(s.held()))};
-  const bool is_most = f.wording->text.empty() ? s.asked * 2 > *s.total : s.asked * 10 >= *s.total;
-  if (s.asked > 0 && is_most) return Verdict{Cause::too_big, words};
+  if (filled_by(s.asked, *s.total) == Cause::too_big) return Verdict{Cause::too_big, words};
   return Verdict{Cause::unknown, fmt::format("{}{}; the message does not say who holds them", words,
                                              is_full ? ": the device was full before" : "")};
 }

@@ -14,8 +14,8 @@ enum class Cause : std::uint8_t {
   leak,           ///< the program's memory grew from one failure to the next
   fragmentation,  ///< enough was free, but not in one piece
   bad_size,       ///< the size of the request is itself invalid: no machine has that much
-  too_big,        ///< the program requested more at once than there was
-  full,           ///< the program's own memory filled the device, and the request was small
+  too_big,        ///< the program requested more at once than the empty device could give
+  full,           ///< the program's own memory was in the way of a request that the empty device could hold
   limit,          ///< there was room, but a limit blocked it
   outside,        ///< others hold it: other processes, or libraries next to the allocator
   host,           ///< the host's memory ran out, not a GPU's

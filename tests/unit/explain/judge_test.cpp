@@ -35,7 +35,7 @@ Cause cause_of(std::string_view text) {
 }
 
 TEST(Judge, EachCauseByItsFigures) {
-  EXPECT_EQ(cause_of(torch(4, 24, 1, 22, 0.2)), Cause::too_big);
+  EXPECT_EQ(cause_of(torch(4, 24, 1, 22, 0.2)), Cause::full);
   EXPECT_EQ(cause_of(torch(4, 24, 1, 15, 7)), Cause::fragmentation);
   EXPECT_EQ(cause_of(torch(4, 24, 1, 8, 0.2)), Cause::outside);
   EXPECT_EQ(cause_of(torch(4, 24, 12, 11, 0.2)), Cause::unknown) << "it had room: no limit is shown";
@@ -80,11 +80,11 @@ TEST(Judge, AProcessThatHoldsMostComesBeforeALimitButNotBeforeRoom) {
   }
   EXPECT_EQ(of(0.06, 8, 0.3, 0.1).cause, Cause::unknown) << "there was room on the device";
   EXPECT_EQ(of(0.5, 0.3, 5, 1.5).cause, Cause::fragmentation) << "there was room in the cache";
-  EXPECT_EQ(of(16, 1.5, 6.5, 0.1).cause, Cause::too_big) << "what they hold would not be enough";
+  EXPECT_EQ(of(16, 1.5, 6.5, 0.1).cause, Cause::full) << "what they hold would not be enough";
 }
 
 TEST(Judge, WhatTheDriverMovedToTheHostIsNoFragmentation) {
-  EXPECT_EQ(cause_of(torch(2.11, 8, 0, 19.84, 2.42)), Cause::too_big);
+  EXPECT_EQ(cause_of(torch(2.11, 8, 0, 19.84, 2.42)), Cause::full);
 }
 
 TEST(Judge, AContainersOwnPidIsNoOther) {
@@ -157,7 +157,7 @@ TEST(Judge, AMessageThatIsCutOffTellsWhatThisProcessHolds) {
   const std::string own =
       " Including non-PyTorch memory, this process has 23.48 GiB memory in use. Of the allocated memory";
   EXPECT_EQ(cut(32, own).cause, Cause::full);
-  EXPECT_EQ(cut(3200, own).cause, Cause::too_big);
+  EXPECT_EQ(cut(3200, own).cause, Cause::full);
   const std::string other =
       " Process 7 has 21.69 GiB memory in use. Including non-PyTorch memory, this process has 1.81 GiB "
       "memory in use. Of";
@@ -204,15 +204,21 @@ TEST(Judge, FewerWorkersAreNoLimitToRaise) {
   EXPECT_NE(killed.next_step.find("fewer workers"), std::string::npos) << killed.next_step;
 }
 
-TEST(Judge, ASmallRequestIsNotWhatIsTooBig) {
+TEST(Judge, ARequestThatAnEmptyDeviceWouldHoldIsNotWhatIsTooBig) {
   const auto full = explained(torch(0.02, 24, 0.01, 22.9, 0.2));
   EXPECT_EQ(full.cause, Cause::full) << full.because;
   EXPECT_EQ(headline(full, ""),
             "FULL: 22.90 GiB of the device's 24.00 GiB were allocated and 10.2 MiB were free when 20.5 MiB were "
             "requested, with 204.8 MiB in the cache");
   EXPECT_NE(full.next_step.find("whether its memory grows"), std::string::npos) << full.next_step;
-  EXPECT_EQ(cause_of(torch(2.39, 24, 0.5, 22, 0.2)), Cause::full);
-  EXPECT_EQ(cause_of(torch(2.41, 24, 0.5, 22, 0.2)), Cause::too_big) << "a tenth of the device";
+  EXPECT_EQ(cause_of(torch(12, 24, 6, 17, 0.2)), Cause::full) << "an empty device would hold it";
+  EXPECT_EQ(cause_of(torch(22, 24, 10, 12, 0.2)), Cause::too_big) << "drivers and contexts leave no such device";
+}
+
+TEST(Judge, WhatIsInTheWayOfARequestThatWouldFitBesideTheProgramIsNotItsOwn) {
+  EXPECT_EQ(cause_of(torch(2.6, 4, 2, 0.4, 0.02)), Cause::outside) << "3 of 4 GiB, and 1.6 GiB are others'";
+  EXPECT_EQ(cause_of(torch(2.6, 4, 2, 1.2, 0.02)), Cause::full) << "3.8 of 4 GiB";
+  EXPECT_EQ(cause_of(torch(0.5, 4, 0.2, 2.3, 0.02)), Cause::full) << "the larger part is its own";
 }
 
 TEST(Judge, PinnedHostMemoryIsTheHosts) {
@@ -336,7 +342,7 @@ TEST(Table, OfNvidiaSmiWithNobodyInItShowsTheProgramsOwnNeed) {
 }
 
 TEST(Table, OfNvidiaSmiDecidesNothingBesideTheMessagesOwnFigures) {
-  EXPECT_EQ(cause_of(smi(23528, kProcess) + torch(4, 24, 1, 22, 0.2)), Cause::too_big);
+  EXPECT_EQ(cause_of(smi(23528, kProcess) + torch(4, 24, 1, 22, 0.2)), Cause::full);
   EXPECT_EQ(cause_of(smi(23528, kProcess) + "RuntimeError: CUDA error: out of memory\n"), Cause::outside);
   const auto own = explained(smi(23528, kProcess) + "(pid=4711) RuntimeError: CUDA error: out of memory\n");
   EXPECT_NE(own.cause, Cause::outside) << "it is the program itself: " << own.because;
@@ -362,7 +368,7 @@ TEST(Judge, WhatLlamaCppFindsFreeAtItsStartDecides) {
       "  CUDA0: NVIDIA GeForce RTX 3090 (24576 MiB, 24000 MiB free)\n"
       "load_tensors:        CUDA0 model buffer size = 18000.00 MiB\n" +
       std::string(kBuffer));
-  EXPECT_EQ(filled.cause, Cause::too_big) << "its own weights took it";
+  EXPECT_EQ(filled.cause, Cause::full) << "its own weights took it";
   EXPECT_NE(filled.because.find("it has taken 17.58 GiB since"), std::string::npos) << filled.because;
 }
 
@@ -415,13 +421,13 @@ TEST(Judge, WhereTheFreeMemoryOrTheDeviceIsNotToldTheOtherFollows) {
     return cause_of(fmt::format(fmt::runtime(kXpu), asked_mib, allocated_gib));
   };
   EXPECT_EQ(xpu(256, 15.2), Cause::full);
-  EXPECT_EQ(xpu(3000, 13.0), Cause::too_big);
+  EXPECT_EQ(xpu(3000, 13.0), Cause::full);
   EXPECT_EQ(xpu(256, 4.0), Cause::unknown) << "who holds the rest is not said";
   constexpr std::string_view kPaddle =
       "Out of memory error on GPU 0. Cannot allocate {}MB memory on GPU 0, 11.999512GB memory has been allocated and "
       "available memory is only 0.000000B.";
   EXPECT_EQ(cause_of(fmt::format(fmt::runtime(kPaddle), 50)), Cause::full);
-  EXPECT_EQ(cause_of(fmt::format(fmt::runtime(kPaddle), 5000)), Cause::too_big);
+  EXPECT_EQ(cause_of(fmt::format(fmt::runtime(kPaddle), 5000)), Cause::full);
 }
 
 TEST(Judge, AnInvalidBufferIsOneOfMetalByItsUnit) {
@@ -589,7 +595,7 @@ TEST(Story, GrowthFromOneFailureToTheNextIsALeak) {
   EXPECT_NE(cause_of(mixed), Cause::leak) << "twice, among others";
   EXPECT_EQ(cause_of(mixed + torch(4, 24, 1, 22, 0.2)), Cause::leak);
   const auto two = explained(torch(4, 24, 3, 19, 0.2) + torch(3, 24, 1, 22, 0.2));
-  EXPECT_EQ(two.cause, Cause::too_big) << "two may be two places";
+  EXPECT_EQ(two.cause, Cause::full) << "two may be two places";
   const auto same = explained(torch(0.02, 24, 0.01, 20, 2) + torch(0.02, 24, 0.01, 22.9, 0.1));
   EXPECT_EQ(same.cause, Cause::leak) << "the same request";
   EXPECT_TRUE(
@@ -608,21 +614,21 @@ TEST(Story, GrowthFromOneFailureToTheNextIsALeak) {
   EXPECT_EQ(text.find("rose each time"), text.rfind("rose each time")) << "said once: " << text;
   EXPECT_EQ(cause_of(slow + torch(0.02, 24, 0.01, 22.20, 0.2)), Cause::full) << "not in rising order";
   const auto ranks = explained("[rank0]: " + torch(4, 24, 3, 19, 0.2) + "[rank1]: " + torch(4, 24, 1, 22, 0.2));
-  EXPECT_EQ(ranks.cause, Cause::too_big) << "two ranks, each with a GPU that it calls 0";
+  EXPECT_EQ(ranks.cause, Cause::full) << "two ranks, each with a GPU that it calls 0";
   const auto flat = explained(torch(4, 24, 1, 22, 0.2) + torch(3, 24, 1, 20, 0.2) + torch(4, 24, 1, 21, 0.2));
-  EXPECT_EQ(flat.cause, Cause::too_big);
+  EXPECT_EQ(flat.cause, Cause::full);
   EXPECT_NE(flat.sequence.find("did not grow"), std::string::npos) << flat.sequence;
 }
 
 TEST(Story, GrowthOfTheRequestIsNoLeak) {
   // Larger batches hold more and request more; of smaller requests those fail that find the device fuller.
   const auto up = explained(torch(3, 24, 2.9, 19.5, 0.2) + torch(4, 24, 2, 20.5, 0.2) + torch(6, 24, 1, 22, 0.2));
-  EXPECT_EQ(up.cause, Cause::too_big) << up.because;
+  EXPECT_EQ(up.cause, Cause::full) << up.because;
   EXPECT_NE(up.growth.find("from 19.50 GiB to 22.00 GiB, while requests of 3.00 GiB to 6.00 GiB failed"),
             std::string::npos)
       << up.growth;
   EXPECT_EQ(cause_of(torch(6, 24, 2.9, 19.5, 0.2) + torch(4, 24, 2, 20.5, 0.2) + torch(3, 24, 1, 22, 0.2)),
-            Cause::too_big);
+            Cause::full);
 }
 
 TEST(Story, FailuresOfDifferentBatchesShowNoLeak) {
@@ -638,7 +644,7 @@ TEST(Story, FailuresOfDifferentBatchesShowNoLeak) {
       batch *= 2;
     }
     const auto search = explained(text);
-    EXPECT_EQ(search.cause, Cause::too_big) << search.because;
+    EXPECT_EQ(search.cause, Cause::full) << search.because;
     EXPECT_NE(search.growth.find("with batch sizes from 8 to 32"), std::string::npos) << search.growth;
     EXPECT_EQ(cause_of(same), Cause::leak) << same;
   }

@@ -161,11 +161,11 @@ TEST(Tables, XlasBuffersAndTheAllocatorsChunksAreBothNamed) {
   }
 }
 
-TEST(Tables, WhatIsFreeInAllDecidesBetweenPiecesAndTooBig) {
+TEST(Tables, WhatIsFreeInAllDecidesBetweenPiecesAndFull) {
   EXPECT_EQ(explained(failed(160, dump_of(200, {60, 50, 40}), "")).cause, Cause::full) << "160 MiB beside 2 GiB";
-  EXPECT_EQ(explained(failed(260, dump_of(200, {60, 50, 40}), "")).cause, Cause::too_big);
+  EXPECT_EQ(explained(failed(260, dump_of(200, {60, 50, 40}), "")).cause, Cause::full);
   EXPECT_EQ(explained(failed(150, dump_of(200, {60, 50, 40}), "")).cause, Cause::fragmentation);
-  EXPECT_EQ(explained(failed(260, dump_of(200, {}), "")).cause, Cause::too_big);
+  EXPECT_EQ(explained(failed(260, dump_of(200, {}), "")).cause, Cause::full);
 }
 
 TEST(Tables, AnAllocatorThatCouldNotGrowToItsLimitHasANeighbour) {
@@ -189,7 +189,7 @@ TEST(Tables, ADumpThatWasCutOffTellsWhatItShows) {
       "I tensorflow/core/common_runtime/bfc_allocator.cc:665] Chunk at 0x10216400000 of size 1280\n"
       "I tensorflow/core/common_runtime/bfc_allocator.cc:665] Chunk at 0x10216400500 of size 9120000000\n";
   const Explanation e = explained(text);
-  EXPECT_EQ(e.cause, Cause::too_big);
+  EXPECT_EQ(e.cause, Cause::full);
   EXPECT_EQ(
       e.because,
       "8.49 GiB were requested; the allocator had 8.49 GiB in use and 6.10 GiB free in one piece; the largest: 8.49 "
