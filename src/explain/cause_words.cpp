@@ -7,6 +7,7 @@
 
 #include "core/units.hpp"
 #include "explain/cause.hpp"
+#include "explain/codes.hpp"
 #include "explain/processes.hpp"
 #include "explain/words.hpp"
 
@@ -44,8 +45,8 @@ std::string table_use_words(const Failure& f) {
 }
 
 bool is_host_code(const Failure& f) {
-  return !f.figures.get(Figure::asked) && !f.figures.get(Figure::resident) &&
-         has_any(lower(f.text), "out_of_host_memory|outofhostmemory");
+  const auto code = code_in(lower(f.text));
+  return !f.figures.get(Figure::asked) && !f.figures.get(Figure::resident) && code && code->shortage == Shortage::host;
 }
 
 void judge_host_code(Failure& f) {

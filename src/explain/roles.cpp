@@ -336,9 +336,10 @@ void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
         !trimmed(before).ends_with("another") &&
         has_any(before.size() < 32 ? std::string(before) + std::string(behind) : before, kOthers))
       role = Figure::outside;
-    // "used by Redshift": by the program that prints it. "Process 4711 has 14 GiB in use" may be this one, so the sum
-    // of all decides.
-    if ((role == Figure::used || (!role && size.has_unit)) && has_any(before, "used by|this process|by us |by us:"))
+    // "used by Redshift", "5.8 GiB used by this process": by the program that prints it. "Process 4711 has 14 GiB in
+    // use" may be this one, so the sum of all decides.
+    if ((role == Figure::used || (!role && size.has_unit)) &&
+        (has_any(before, "used by|this process|by us |by us:") || has_any(behind, "by this process")))
       role = Figure::process;
     if (const std::size_t process = before.rfind("process ");
         role == Figure::used && process != std::string_view::npos && process + 8 < before.size() &&

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/what_runs.hpp"
+#include "explain/codes.hpp"
 #include "explain/pattern.hpp"
 #include "explain/roles.hpp"
 #include "explain/words.hpp"
@@ -65,7 +66,9 @@ constexpr std::string_view kCues =
     "much|bad_alloc|low on|not possible|less than|smaller than|larger than|greater than|more than|too large|but only|"
     "paging file|refused|error -|error `-|error (-|errno|code -|code: -|shortage|lack of|no_mem|mem_|-12|error "
     "2|result=2|"
-    "result = 2|error=2|error code 2|error code: 2|137|sigkill|killed|bad allocation|error when|error alloc|: -9|= "
+    "result = 2|error=2|error code 2|error code: 2|error 3|status 3|error 10|"
+    "code 10|0x505|0x0505|70000002|70000003|8876017c|2005532292|c01e0100|clenqueue|clcreatebuffer|vkqueue|status 2|"
+    "137|sigkill|killed|bad allocation|error when|error alloc|: -9|= "
     "-9|不足|不够|不夠|is full|太小|无法分配|부족|無法分配|enough|more system|overflow|returned n|(nil)|too many "
     "res|but |"
     "only |beyond |require|needs |need |wants |limit|需要|benötigt|c000012d|is only|vkalloc";
@@ -322,36 +325,6 @@ std::optional<Range> impossible_at(const std::vector<Word>& words, std::size_t i
   return std::nullopt;
 }
 
-/// The error numbers that interfaces use for a lack of memory, with what names them on the line.
-constexpr struct {
-  std::string_view interface;
-  std::string_view numbers;
-} kNumbers[] = {{"cuda|curesult|cumem|nvenc|hip error|hiperror", "2|0x2"},
-                {"opencl|cl::|cl_|clenqueue|clcreate|clfinish", "-4|-5|-6|-61"},
-                {"vulkan|vkresult|vk::|vk_|vkalloc|vkcreate|vkqueue", "-2"},
-                {"errno", "12|-12"},
-                {"drm|amdgpu|i915|nouveau|fail", "-12"}};
-
-/// "CUDA error 2", "CUresult error result=2", "CUDA context for NVENC: 0x2", "cl::Buffer: error `-61`"
-std::optional<Range> number_at(const std::vector<Word>& words, std::size_t i, std::string_view line) {
-  if (i == 0) return std::nullopt;
-  const auto fits = [&words, i, line](const auto& each) {
-    return is_any(words[i].text, each.numbers) && has_any(line, each.interface);
-  };
-  if (std::none_of(std::begin(kNumbers), std::end(kNumbers), fits)) return std::nullopt;
-  // "vkAllocateMemory: -2": what an allocating call returns.
-  const auto call = words.begin() + static_cast<std::ptrdiff_t>(i - std::min<std::size_t>(i, 3));
-  const bool is_returned = words[i].text[0] == '-' && std::any_of(call, words.begin() + static_cast<std::ptrdiff_t>(i),
-                                                                  [](const Word& word) { return word.is_allocation; });
-  if (is_returned) return Range{call->begin, words[i].end};
-  if (words[i].text == "0x2" ? !has_any(line, "fail|error")
-                             : !is_any(words[i - 1].text, "error|result|code|status|err|errno|returned|ret"))
-    return std::nullopt;
-  std::size_t from = i - 1;
-  while (from > 0 && !words[from - 1].ends_clause && !begins_any(words[from].text, "fail|error|cuda|curesult")) --from;
-  return Range{words[from].begin, words[i].end};
-}
-
 /// Whether the line names what ends processes for memory: "earlyoom", "systemd-oomd", "OOMController", "OOM killer".
 bool has_killer(const std::vector<Word>& words) {
   return std::any_of(words.begin(), words.end(), [](const Word& word) {
@@ -417,26 +390,6 @@ std::optional<Range> text_in(std::string_view line, std::string_view texts) {
   return out;
 }
 
-/// The name of a failed allocation, as used by drivers, systems and languages, regardless of how its parts are joined:
-/// CUDA_ERROR_OUT_OF_MEMORY, RayOutOfMemoryError, CL_MEM_OBJECT_ALLOCATION_FAILURE, cudaErrorMemoryAllocation,
-/// STATUS_NO_MEMORY, std::bad_alloc, VK_ERROR_MEMORY_MAP_FAILED. A number after it is a counter.
-bool is_code(std::string_view word) {
-  constexpr std::size_t kShortest = 6;
-  if (word.size() < kShortest || !has_any(word, "mem|alloc|oom|8007000e|2147024882|c000012d|invalid|out_of|outof"))
-    return false;
-  std::string name(word);
-  std::erase_if(name, [](char c) { return c == '_' || c == '-'; });
-  for (const std::string_view end : {"failures", "errors", "count", "retries", "handler", "cnt", "disable"})
-    if (name.ends_with(end)) return false;
-  if (has_any(name, "8007000e|2147024882|vmemoom|c000012d|oomkill") || name == "enomem") return true;
-  const bool is_joined = name.size() < word.size() || word.size() > 9;
-  if (!is_joined) return false;
-  const std::size_t lack = name.find("outof");
-  if (lack != std::string::npos && has_any(std::string_view(name).substr(lack, 24), "mem|resource")) return true;
-  if (has_any(name, "badalloc|nomem|insufficientmem|memoryexhaust|invalidbuffersize|invalidimagesize")) return true;
-  return has_any(name, "fail|error") && (has_any(name, "alloc") || (has_any(name, "mem") && has_any(name, "map")));
-}
-
 /// Without words that are irrelevant to a failure: "does not have enough free memory" is "not enough memory".
 void drop_fillers(std::vector<Word>& words) {
   constexpr std::string_view kFillers =
@@ -477,9 +430,9 @@ std::optional<Found> failure_in(std::string_view line) {
     if (const auto found = excess_at(words, i, line)) return found;
     if (code) continue;
     if (const auto killed = killed_at(words, i, line)) code = *killed;
-    if (words[i].is_code || (words[i].text == "oom-killer" && i > 0 && words[i - 1].text == "invoked"))
+    if (words[i].text == "oom-killer" && i > 0 && words[i - 1].text == "invoked")
       code = Found{{words[i].begin, words[i].end}};
-    if (const auto number = number_at(words, i, line)) code = Found{*number};
+    if (const auto found = code_at(words, i, line)) code = Found{{found->begin, found->end}};
   }
   if (code) return code;
   if (const auto over = excess_of(line)) return Found{*over, Memory::excess};
@@ -655,7 +608,8 @@ bool has_other_reason(std::string_view text, const Statement& statement, bool is
   // Whoever only guesses that memory is short, beside an error that says something else.
   if (!is_known && (own.find("\xe3\x80\x82") != std::string::npos || is_sentence(own))) {
     const std::string lines = lower(around(text, line));
-    if (has_any(lines, "error: ") && has_any(lines, kOtherErrors) && !has_any(lines, kLacks)) return true;
+    const bool is_other = (has_any(lines, "error: ") && has_any(lines, kOtherErrors)) || !other_code_in(lines).empty();
+    if (is_other && !has_any(lines, kLacks)) return true;
   }
   return !has_any(own, kLacks) && !has_any(own, "pinned") &&
          (has_any(own, kOtherErrors) || has_any(above, kOtherErrors) || !other_code_in(own).empty());
@@ -684,7 +638,10 @@ const Wording& wording_of(std::string_view text, const Statement& statement) {
     return kWordings[static_cast<std::size_t>(*found->memory)];
   Memory memory = memory_of(words, lower_line(text, next), lower(around(text, line)));
   const bool is_part = found && (found->memory == Memory::piece || found->memory == Memory::pool);
-  if (found && found->memory && (memory == Memory::device || (memory == Memory::any && is_part)))
+  const auto code = code_in(words);
+  if (code && code->shortage == Shortage::piece)
+    memory = Memory::piece;
+  else if (found && found->memory && (memory == Memory::device || (memory == Memory::any && is_part)))
     memory = *found->memory;
   const Wording& general = kWordings[static_cast<std::size_t>(memory)];
   const bool has_owner = memory == Memory::device || memory == Memory::any || memory == Memory::host ||
@@ -692,19 +649,6 @@ const Wording& wording_of(std::string_view text, const Statement& statement) {
   for (const ProgramMark& each : marks())
     if (has_owner && each.wording.role == general.role && has_any(words, each.marks)) return each.wording;
   return general;
-}
-
-std::string_view other_code_in(std::string_view line) {
-  constexpr std::string_view kPrefixes =
-      "cudaerror|hiperror|cuda_error_|hip_error_|vk_error_|ze_result_error_|ur_result_error_|cl_invalid_";
-  const std::string words = lower(line);
-  std::string_view out;
-  for (const Word& word : words_of(words)) {
-    if (is_code(word.text)) return {};
-    if (out.empty() && word.text.size() > 12 && begins_any(word.text, kPrefixes) && word.text != "cudaerror_t")
-      out = line.substr(word.begin, word.end - word.begin);
-  }
-  return out;
 }
 
 bool is_on_host(std::string_view text, const Statement& statement) {

@@ -46,10 +46,6 @@ bool has_statement(std::string_view line);
 /// Whether `words`, in lower case, name a device or its interface.
 bool is_of_device(std::string_view words);
 
-/// The code of another failure in `line`, which has none of a lack of memory: "cudaErrorNotSupported"; empty:
-/// none.
-std::string_view other_code_in(std::string_view line);
-
 /// Whether the statement's line, or one beside it, gives another reason for the failure than a lack of memory.
 /// `is_known`: a wording describes it, so that only errors of the same call count.
 bool has_other_reason(std::string_view text, const Statement& statement, bool is_known);
