@@ -354,11 +354,13 @@ DIST ?=
 dist: ## build every package into dist/, with checksums, an SBOM and release notes; DIST: steps and options of scripts/dist.py
 	@scripts/dist.py $(DIST)
 
-# podman's and docker's archives differ; both load either.
+# podman's and docker's archives differ; both load either. With its whole name the image has the same one in both, which a cluster then
+# finds by the chart's `vramtrack:VERSION`: podman alone would call it localhost/vramtrack.
+container: image = docker.io/library/vramtrack:$(VERSION)
 container: ## build an image with the program, and save it as dist/vramtrack-VERSION-image.tar, with podman or docker
 	@engine=$$(command -v podman || command -v docker) || { echo "container: neither podman nor docker is here" >&2; exit 1; }; \
-	  $$engine build -t vramtrack:$(VERSION) -f Containerfile . && scripts/try_container.sh $$engine vramtrack:$(VERSION) && \
-	  mkdir -p dist && rm -f dist/vramtrack-$(VERSION)-image.tar && $$engine save -o dist/vramtrack-$(VERSION)-image.tar vramtrack:$(VERSION)
+	  $$engine build -t $(image) -f Containerfile . && scripts/try_container.sh $$engine $(image) && \
+	  mkdir -p dist && rm -f dist/vramtrack-$(VERSION)-image.tar && $$engine save -o dist/vramtrack-$(VERSION)-image.tar $(image)
 
 clean: ## remove build/ and dist/
 	@rm -rf build dist page/build page/dist

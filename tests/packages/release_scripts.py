@@ -237,6 +237,13 @@ class Workflows(unittest.TestCase):
             for commit in re.findall(r"uses: [\w/.-]+@(\S+)", text):
                 self.assertRegex(commit, r"^[0-9a-f]{40}$")
 
+    def test_a_cluster_finds_the_image_by_the_name_in_the_chart(self):
+        """A name without a registry is one of docker.io/library; podman would take it for one of localhost."""
+        values = yaml.safe_load((ROOT / "contrib" / "kubernetes" / "helm" / "vramtrack" / "values.yaml").read_text())
+        run = subprocess.run(["make", "-n", "container"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        image = f"docker.io/library/{values['image']['repository']}:{(ROOT / 'VERSION').read_text().strip()}"
+        self.assertEqual(set(re.findall(r"(?<= )\S*vramtrack:\S+", run)), {image})
+
     def test_a_privileged_container_runs_for_no_pull_request(self):
         for path in (ROOT / ".github" / "workflows").glob("*.yml"):
             flow = yaml.safe_load(path.read_text())
