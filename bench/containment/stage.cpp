@@ -109,7 +109,7 @@ void Stage::tick() {
 }
 
 std::vector<act::AuditEntry> Stage::acts() const {
-  runner_->settle(5);
+  runner_->wait_for_orders(5);
   auto entries = act::read_audit(act::audit_path(config_.store.path));
   return entries ? std::move(*entries) : std::vector<act::AuditEntry>();
 }

@@ -93,7 +93,7 @@ struct Tools {
   std::function<Result<std::string>(std::uint32_t pid, const std::string& line)> ask_run;
   KubernetesAccess kubernetes;
   /// Hands a message to the notifier; empty: nobody is notified.
-  std::function<void(Note)> tell;
+  std::function<void(Note)> notify;
 };
 
 /// One step for one subject.

@@ -25,7 +25,7 @@ namespace {
 constexpr std::size_t kMostRead = Journal::kFullBytes + (1U << 20U);
 
 /// One climb, reconstructed from its entries.
-struct Told {
+struct RecordedClimb {
   AuditEntry begin;                ///< empty: it has not begun
   std::optional<AuditEntry> open;  ///< an intent without a result
   Climb climb;
@@ -34,29 +34,29 @@ struct Told {
   [[nodiscard]] bool has_begun() const { return !begin.event.empty(); }
 };
 
-void take_result(Told& told, const AuditEntry& e) {
+void take_result(RecordedClimb& recorded, const AuditEntry& e) {
   const ActionInfo* info = find_action(e.action);
-  told.open.reset();
+  recorded.open.reset();
   if (e.event == "refused") {
-    told.climb.phase = Climb::Phase::standing;
+    recorded.climb.phase = Climb::Phase::standing;
     return;
   }
-  told.climb.step = e.step.value_or(told.climb.step) + 1;
-  told.climb.step_since = e.time;
-  if (info != nullptr && info->traits.ends_process && e.event == "done") told.climb.ended_process = true;
+  recorded.climb.step = e.step.value_or(recorded.climb.step) + 1;
+  recorded.climb.step_since = e.time;
+  if (info != nullptr && info->traits.ends_process && e.event == "done") recorded.climb.ended_process = true;
 }
 
-void take(Told& told, const AuditEntry& e) {
-  Climb& climb = told.climb;
+void take(RecordedClimb& recorded, const AuditEntry& e) {
+  Climb& climb = recorded.climb;
   const auto unattributed_bytes = climb.subject.unattributed_bytes;
   climb.subject = e.subject;
   if (!climb.subject.unattributed_bytes) climb.subject.unattributed_bytes = unattributed_bytes;
   if (e.event == "intent") {
-    told.open = e;
+    recorded.open = e;
     if (!e.undo.empty()) climb.held.push_back({e.step.value_or(0), e.action, e.undo, 0});
   } else if (e.event == "done" || e.event == "failed" || e.event == "refused" || e.event == "skipped" ||
              e.event == "would") {
-    take_result(told, e);
+    take_result(recorded, e);
   } else if (e.event == "undone" || e.event == "released") {
     std::erase_if(climb.held, [&e](const Climb::Held& held) { return e.step && held.step == *e.step; });
     if (e.event == "undone" || !e.step) return;
@@ -66,15 +66,16 @@ void take(Told& told, const AuditEntry& e) {
   }
 }
 
-AuditEntry entry_of(const Told& told, const char* event, Timestamp now, const std::string& boot, std::string text) {
+AuditEntry entry_of(const RecordedClimb& recorded, const char* event, Timestamp now, const std::string& boot,
+                    std::string text) {
   AuditEntry e;
   e.event = event;
   e.time = e.written = now;
   e.boot = boot;
-  e.climb = told.begin.climb;
-  e.policy = told.begin.policy;
-  e.dry_run = told.begin.dry_run;
-  e.subject = told.climb.subject;
+  e.climb = recorded.begin.climb;
+  e.policy = recorded.begin.policy;
+  e.dry_run = recorded.begin.dry_run;
+  e.subject = recorded.climb.subject;
   e.text = std::move(text);
   return e;
 }
@@ -226,7 +227,7 @@ bool is_outcome(const AuditEntry& entry) {
          (entry.event == "would" || entry.event == "would_undo" || outcome_of(entry.event) != nullptr);
 }
 
-bool must_be_told(const AuditEntry& entry) {
+bool needs_notification(const AuditEntry& entry) {
   const ActionInfo* info = find_action(entry.action);
   if (entry.dry_run || info == nullptr || outcome_of(entry.event) == nullptr) return false;
   // The next run takes over what concerns the node: nothing of it hangs meanwhile.
@@ -266,20 +267,20 @@ Note note_of(const AuditEntry& entry) {
 namespace {
 
 /// A claim that has no ladder: it waits for one, or it had one that counts.
-Climb claimed(const Told& told) {
+Climb claimed(const RecordedClimb& recorded) {
   Climb climb;
-  climb.id = told.climb.id;
-  climb.phase = told.is_over ? Climb::Phase::over : Climb::Phase::claimed;
-  climb.claim = told.climb.claim;
-  if (told.has_begun()) {
-    climb.policy = told.begin.policy;
-    climb.subject = told.climb.subject;
-    climb.dry_run = told.begin.dry_run;
+  climb.id = recorded.climb.id;
+  climb.phase = recorded.is_over ? Climb::Phase::over : Climb::Phase::claimed;
+  climb.claim = recorded.climb.claim;
+  if (recorded.has_begun()) {
+    climb.policy = recorded.begin.policy;
+    climb.subject = recorded.climb.subject;
+    climb.dry_run = recorded.begin.dry_run;
   }
   for (const auto& [name, value] : climb.claim->labels) climb.subject.labels.emplace(name, value);
-  climb.refusal = told.climb.refusal;
-  climb.why = told.climb.why;
-  climb.with = told.climb.with;
+  climb.refusal = recorded.climb.refusal;
+  climb.why = recorded.climb.why;
+  climb.with = recorded.climb.with;
   return climb;
 }
 
@@ -300,77 +301,77 @@ void take_limits(const AuditEntry& e, Timestamp now, Limits& limits) {
 
 std::vector<AuditEntry> recover(const std::vector<AuditEntry>& entries, const std::string& boot, Timestamp now,
                                 Ladder& ladder) {
-  std::map<std::string, Told> climbs;
+  std::map<std::string, RecordedClimb> climbs;
   std::vector<std::string> order;
-  const auto begin_anew = [&](const std::string& id) -> Told& {
+  const auto begin_anew = [&](const std::string& id) -> RecordedClimb& {
     const auto [at, is_new] = climbs.try_emplace(id);
     if (is_new) order.push_back(id);
-    Told told;
-    told.climb.id = id;
-    told.climb.claim = std::move(at->second.climb.claim);
-    return at->second = std::move(told);
+    RecordedClimb recorded;
+    recorded.climb.id = id;
+    recorded.climb.claim = std::move(at->second.climb.claim);
+    return at->second = std::move(recorded);
   };
   for (const AuditEntry& e : entries) {
     // A dry run's acts do not count for a real run.
     const bool counts = !e.dry_run || ladder.config().dry_run;
     if (counts) take_limits(e, now, ladder.restored_limits());
     if (e.event == "begin") {
-      Told& told = begin_anew(e.climb);
-      told.begin = e;
-      told.climb.subject = e.subject;
-      told.climb.step_since = e.time;
+      RecordedClimb& recorded = begin_anew(e.climb);
+      recorded.begin = e;
+      recorded.climb.subject = e.subject;
+      recorded.climb.step_since = e.time;
       continue;
     }
     if (e.event == "claim" && e.claim) {
-      Told& told = climbs.contains(e.climb) ? climbs.at(e.climb) : begin_anew(e.climb);
-      told.climb.claim = e.claim;
-      told.is_over = told.is_over || (counts && e.claim->is_over);
+      RecordedClimb& recorded = climbs.contains(e.climb) ? climbs.at(e.climb) : begin_anew(e.climb);
+      recorded.climb.claim = e.claim;
+      recorded.is_over = recorded.is_over || (counts && e.claim->is_over);
       continue;
     }
     const auto at = climbs.find(e.climb);
     if (at == climbs.end()) continue;
-    Told& told = at->second;
-    if (e.event == "end" && !told.climb.claim) {
+    RecordedClimb& recorded = at->second;
+    if (e.event == "end" && !recorded.climb.claim) {
       climbs.erase(at);
     } else if (e.event == "end") {
-      told.is_over = counts;
+      recorded.is_over = counts;
       if (!counts) begin_anew(e.climb);
     } else if (e.event == "joined") {
-      if (counts) told.climb.with = e.text;
+      if (counts) recorded.climb.with = e.text;
     } else if (!e.reason.empty()) {
-      if (counts) told.climb.refusal = e.reason, told.climb.why = e.text;
+      if (counts) recorded.climb.refusal = e.reason, recorded.climb.why = e.text;
     } else {
-      take(told, e);
+      take(recorded, e);
     }
   }
   std::vector<AuditEntry> notes;
   for (const std::string& id : order) {
     const auto at = climbs.find(id);
     if (at == climbs.end()) continue;
-    Told& told = at->second;
-    if (!told.climb.with.empty()) {
-      const auto other = climbs.find(told.climb.with);
-      told.is_over = told.is_over || other == climbs.end() || other->second.is_over;
+    RecordedClimb& recorded = at->second;
+    if (!recorded.climb.with.empty()) {
+      const auto other = climbs.find(recorded.climb.with);
+      recorded.is_over = recorded.is_over || other == climbs.end() || other->second.is_over;
     }
-    if (!told.has_begun() || told.is_over) {
-      ladder.restore(claimed(told));
+    if (!recorded.has_begun() || recorded.is_over) {
+      ladder.restore(claimed(recorded));
       continue;
     }
-    if (told.begin.boot != boot || told.begin.dry_run) {
-      notes.push_back(entry_of(told, "end", now, boot,
-                               told.begin.dry_run ? "vramtrack was restarted" : "the machine was restarted"));
-      if (!told.climb.claim) continue;
-      told.is_over = !told.begin.dry_run || ladder.config().dry_run;
-      if (!told.is_over) told.begin = {};
-      ladder.restore(claimed(told));
+    if (recorded.begin.boot != boot || recorded.begin.dry_run) {
+      notes.push_back(entry_of(recorded, "end", now, boot,
+                               recorded.begin.dry_run ? "vramtrack was restarted" : "the machine was restarted"));
+      if (!recorded.climb.claim) continue;
+      recorded.is_over = !recorded.begin.dry_run || ladder.config().dry_run;
+      if (!recorded.is_over) recorded.begin = {};
+      ladder.restore(claimed(recorded));
       continue;
     }
-    Climb& climb = told.climb;
-    climb.policy = told.begin.policy;
-    climb.rule = ladder.rule(told.begin.policy, told.begin.policy_text);
-    climb.began = told.begin.time;
-    if (told.open) {
-      const AuditEntry& open = *told.open;
+    Climb& climb = recorded.climb;
+    climb.policy = recorded.begin.policy;
+    climb.rule = ladder.rule(recorded.begin.policy, recorded.begin.policy_text);
+    climb.began = recorded.begin.time;
+    if (recorded.open) {
+      const AuditEntry& open = *recorded.open;
       const ActionInfo* info = find_action(open.action);
       if (info != nullptr && info->traits.is_repeatable) {
         climb.step = open.step.value_or(0);
@@ -378,18 +379,18 @@ std::vector<AuditEntry> recover(const std::vector<AuditEntry>& entries, const st
         // The act may have been carried out: then its process has ended, and its memory is watched.
         climb.ended_process |= info->traits.ends_process;
         notes.push_back(entry_of(
-            told, "say", now, boot,
+            recorded, "say", now, boot,
             fmt::format("vramtrack ended during '{}', which is repeated if it was not completed", open.action)));
       } else {
         AuditEntry done =
-            entry_of(told, "done", open.time, boot,
+            entry_of(recorded, "done", open.time, boot,
                      "vramtrack ended while it was being done: it is assumed to be done and not repeated");
         done.written = now;
         done.step = open.step;
         done.action = open.action;
         done.workload = open.workload;
         if (!open.workload.empty()) ladder.restored_limits().count_restart(open.time, open.workload);
-        take_result(told, done);
+        take_result(recorded, done);
         notes.push_back(std::move(done));
       }
     }

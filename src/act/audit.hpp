@@ -49,7 +49,7 @@ std::string audit_list_json(const std::vector<AuditEntry>& entries);
 /// Whether the entry says what became of a step, so that it is counted; and whether people must be notified of it
 /// without a step that does: an act that was done, undone or could not be. Nothing of a dry run. Pure.
 bool is_outcome(const AuditEntry& entry);
-bool must_be_told(const AuditEntry& entry);
+bool needs_notification(const AuditEntry& entry);
 /// The message about an entry. Its id is the same whoever reads the entry. Pure.
 Note note_of(const AuditEntry& entry);
 

@@ -155,14 +155,14 @@ Result<KubernetesAnswer> ask_kubernetes(const KubernetesAccess& access, const st
 
 std::string refusal_words(const KubernetesAnswer& answer) {
   const Json document = Json::parse(answer.body, nullptr, false);
-  std::string said = text_at(document, "/message").substr(0, 300);
+  std::string message = text_at(document, "/message").substr(0, 300);
   // The cause says which budget it is, and how many pods it needs.
   const std::string cause = text_at(document, "/details/causes/0/message").substr(0, 300);
-  if (answer.status == 429 && !cause.empty()) said += " " + cause;
+  if (answer.status == 429 && !cause.empty()) message += " " + cause;
   // 403 is also the response when a namespace is being deleted; then no role helps.
   const bool lacks_role =
       answer.status == 403 && text_at(document, "/details/causes/0/reason") != "NamespaceTerminating";
-  return fmt::format("the API server answered {}{}{}{}", answer.status, said.empty() ? "" : ": ", printable(said),
+  return fmt::format("the API server answered {}{}{}{}", answer.status, message.empty() ? "" : ": ", printable(message),
                      lacks_role ? "; give the service account the role of contrib/kubernetes" : "");
 }
 

@@ -145,8 +145,8 @@ Order Ladder::order(Order::Kind kind, const Climb& climb, Timestamp now, std::st
   return order;
 }
 
-void Ladder::say(const Climb& climb, Timestamp now, Orders& orders, std::string text, bool is_for_people) const {
-  orders.push_back(order(Order::Kind::say, climb, now, std::move(text)));
+void Ladder::report(const Climb& climb, Timestamp now, Orders& orders, std::string text, bool is_for_people) const {
+  orders.push_back(order(Order::Kind::report, climb, now, std::move(text)));
   orders.back().is_for_people = is_for_people;
 }
 
@@ -194,10 +194,10 @@ void Ladder::refuse(Climb& climb, Timestamp now, Orders& orders, const std::stri
   climb.refusal = reason;
   climb.why = why;
   const auto name = climb.claim->labels.find("alertname");
-  say(climb, now, orders,
-      fmt::format("refused ({}): alert {} of {}: {}", reason,
-                  name == climb.claim->labels.end() ? "?" : printable(name->second), iso8601(climb.claim->starts_at),
-                  why));
+  report(climb, now, orders,
+         fmt::format("refused ({}): alert {} of {}: {}", reason,
+                     name == climb.claim->labels.end() ? "?" : printable(name->second), iso8601(climb.claim->starts_at),
+                     why));
   orders.back().reason = reason;
   orders.back().dry_run = config_.dry_run;
 }
@@ -253,7 +253,7 @@ void Ladder::see(const Subject& subject, const Observation& seen, Orders& orders
   if (claimed != nullptr && may_begin && at != climbs_.end() && claimed->with.empty()) {
     claimed->with = at->id;
     claimed->refusal = claimed->why = {};
-    say(*claimed, seen.time, orders, at->id);
+    report(*claimed, seen.time, orders, at->id);
     orders.back().event = "joined";
     orders.back().dry_run = at->dry_run;
   }
@@ -410,7 +410,7 @@ bool Ladder::may_step(Climb& climb, const Step& step, Timestamp now, Orders& ord
   }
   const bool is_refused = answer.then == Limit::Then::refuse;
   if (is_refused) climb.phase = Climb::Phase::standing;
-  if (is_refused || !std::exchange(climb.told_limit, true))
+  if (is_refused || !std::exchange(climb.limit_reported, true))
     leave(climb, step, now, orders, is_refused ? "refused" : "waits", answer.why);
   return false;
 }
@@ -442,9 +442,9 @@ void Ladder::climb_on(Climb& climb, const Observation& seen, Orders& orders) {
   if (climb.phase == Climb::Phase::standing || climb.step >= count) {
     const bool over =
         climb.ended_process && !climb.dry_run && seconds_between(climb.step_since, seen.time) >= kReturn_s;
-    if (over && !std::exchange(climb.told_still_runs, true))
-      say(climb, seen.time, orders,
-          fmt::format("{} is still running after the last step", subject_words(climb.subject)), true);
+    if (over && !std::exchange(climb.still_running_reported, true))
+      report(climb, seen.time, orders,
+             fmt::format("{} is still running after the last step", subject_words(climb.subject)), true);
     climb.phase = Climb::Phase::standing;
     return;
   }
@@ -457,7 +457,7 @@ void Ladder::climb_on(Climb& climb, const Observation& seen, Orders& orders) {
     return;
   }
   if (!may_step(climb, step, seen.time, orders)) return;
-  climb.told_limit = false;
+  climb.limit_reported = false;
   if (!step.action->traits.is_free) limits_.count_act(seen.time, climb.subject.node);
   if (step.action->traits.ends_process && climb.subject.process.pid != 0) {
     const auto* device = seen.device({climb.subject.device_id, climb.subject.process.host});
@@ -501,14 +501,14 @@ void Ladder::watch_return(Climb& climb, const Observation& seen, Orders& orders)
     return wind_down(climb,
                      fmt::format("the process has ended, and its {} were freed", format_bytes(climb.process_bytes)));
   if (passed_s < kReturn_s) return;
-  say(climb, seen.time, orders,
-      fmt::format("{} of memory were not freed within {} of the end of {}{}", format_bytes(left), format_span(passed_s),
-                  subject_words(climb.subject), leave_node(climb)),
-      true);
+  report(climb, seen.time, orders,
+         fmt::format("{} of memory were not freed within {} of the end of {}{}", format_bytes(left),
+                     format_span(passed_s), subject_words(climb.subject), leave_node(climb)),
+         true);
   wind_down(climb, "the process has ended, but its memory was not freed");
 }
 
-void Ladder::settle(const Order& order, const Settled& settled) {
+void Ladder::take_result(const Order& order, const ActResult& result) {
   Climb* climb = find(order.climb);
   if (climb == nullptr || !climb->waiting) return;
   climb->waiting = false;
@@ -517,26 +517,26 @@ void Ladder::settle(const Order& order, const Settled& settled) {
   // A freeze that an earlier run may have done counts as held already.
   const bool is_held = std::any_of(climb->held.begin(), climb->held.end(),
                                    [&order](const Climb::Held& held) { return held.step == order.step; });
-  if (!settled.undo.empty() && !is_held) climb->held.push_back({order.step, order.action, settled.undo, 0});
+  if (!result.undo.empty() && !is_held) climb->held.push_back({order.step, order.action, result.undo, 0});
   if (climb->phase == Climb::Phase::ending) {
     climb->unwind = true;  // it was being wound down in the meantime
     return;
   }
-  if (settled.kind == Settled::Kind::refused ||
-      (settled.kind == Settled::Kind::failed && climb->rule && climb->rule->steps[order.step].stops_on_failure)) {
+  if (result.kind == ActResult::Kind::refused ||
+      (result.kind == ActResult::Kind::failed && climb->rule && climb->rule->steps[order.step].stops_on_failure)) {
     climb->phase = Climb::Phase::standing;
     return;
   }
   climb->step = order.step + 1;
-  climb->step_since = std::max(settled.time, order.time);
-  if (settled.kind != Settled::Kind::done) return;
+  climb->step_since = std::max(result.time, order.time);
+  if (result.kind != ActResult::Kind::done) return;
   if (info->traits.ends_process) climb->ended_process = true;
   if (info->traits.counts_as_retry && info->workload != nullptr)
     limits_.count_restart(climb->step_since, info->workload(climb->subject, order.arguments));
   if (info->traits.needs_running && !climb->held.empty()) climb->unwind = true;
 }
 
-void Ladder::settle_undo(const Order& order, const std::string& failure) {
+void Ladder::take_undo_result(const Order& order, const std::string& failure) {
   Climb* climb = find(order.climb);
   if (climb == nullptr || !climb->waiting) return;
   climb->waiting = false;

@@ -100,8 +100,8 @@ struct Climb {
   std::optional<double> unattributed_bytes;  ///< on its device before that act: what no process held
   double process_bytes = 0;                  ///< what this process held before that act
   std::optional<Timestamp> returning_since;
-  bool told_limit = false;
-  bool told_still_runs = false;
+  bool limit_reported = false;
+  bool still_running_reported = false;
   std::string end_reason;
   std::optional<Claim> claim;
   std::string with;     ///< for a claimed one: the climb that its subject has
@@ -115,13 +115,13 @@ struct Climb {
 struct Order {
   enum class Kind : std::uint8_t {
     begin,     ///< a climb begins: `text` is the evidence
-    act,       ///< `step` is due; report the result with settle()
-    undo,      ///< `plan->undo` of `step` is due, because of `text`; report the result with settle_undo()
+    act,       ///< `step` is due; report the result with take_result()
+    undo,      ///< `plan->undo` of `step` is due, because of `text`; report the result with take_undo_result()
     not_done,  ///< the step `action` is due and not taken, because of `text`; `event`: "refused", "skipped" or "waits"
-    say,       ///< something worth recording; `is_for_people`: and reporting
+    report,    ///< something worth recording; `is_for_people`: and reporting
     end,       ///< a climb has ended: `text` says why
   };
-  Kind kind = Kind::say;
+  Kind kind = Kind::report;
   std::string climb;
   std::string policy;
   std::string policy_text;  ///< of begin
@@ -146,7 +146,7 @@ struct Order {
 Order breaker_order(Timestamp now, std::string_view event, std::string text);
 
 /// The result of an act.
-struct Settled {
+struct ActResult {
   enum class Kind : std::uint8_t {
     done,     ///< or, in a dry run, would have been
     failed,   ///< the next step follows, unless the step stops on failure
@@ -179,9 +179,9 @@ class Ladder {
   /// Takes the current observation. Orders are returned in the order in which they must be carried out.
   std::vector<Order> advance(const Observation& seen);
   /// Takes the result of an order of kind act, once.
-  void settle(const Order& order, const Settled& settled);
+  void take_result(const Order& order, const ActResult& result);
   /// Takes the result of an order of kind undo, once. `failure` empty: it was undone.
-  void settle_undo(const Order& order, const std::string& failure);
+  void take_undo_result(const Order& order, const std::string& failure);
 
   /// What is held, in the order in which it must be undone, because of `why`.
   [[nodiscard]] std::vector<Order> held(Timestamp now, const std::string& why) const;
@@ -231,7 +231,7 @@ class Ladder {
   bool order_undo(Climb& climb, Timestamp now, Orders& orders);
   static Order undo_of(const Climb& climb, const Climb::Held& held, Timestamp now, std::string why);
   static Order order(Order::Kind kind, const Climb& climb, Timestamp now, std::string text = {});
-  void say(const Climb& climb, Timestamp now, Orders& orders, std::string text, bool is_for_people = false) const;
+  void report(const Climb& climb, Timestamp now, Orders& orders, std::string text, bool is_for_people = false) const;
   void leave(const Climb& climb, const Step& step, Timestamp now, Orders& orders, std::string_view event,
              std::string text) const;
 

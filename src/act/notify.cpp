@@ -59,7 +59,7 @@ struct Courier {
 };
 
 /// The result of an attempt.
-struct Settled {
+struct AttemptResult {
   const Courier* channel = nullptr;
   std::string id;
   Outcome outcome;
@@ -81,8 +81,8 @@ struct Notifier::Core {
   std::optional<QueueFile> file;
   std::unique_ptr<Outbox> outbox;  ///< used only by the keeper once it runs; replaced as a whole
   std::vector<std::unique_ptr<Courier>> couriers;
-  std::vector<Note> notes;       ///< used by the keeper: taken from the inbox, not in the outbox yet
-  std::vector<Settled> results;  ///< likewise, results of attempts
+  std::vector<Note> notes;             ///< used by the keeper: taken from the inbox, not in the outbox yet
+  std::vector<AttemptResult> results;  ///< likewise, results of attempts
   std::thread keeper;
   std::atomic<bool> stop{false};  ///< for the couriers: aborts attempts in progress
 
@@ -186,7 +186,8 @@ struct Notifier::Core {
     try {
       auto next = std::make_unique<Outbox>(*outbox);
       for (const Note& note : notes) next->take(note, now);
-      for (const Settled& result : results) next->settle(result.channel->name, result.id, result.outcome, now);
+      for (const AttemptResult& result : results)
+        next->take_outcome(result.channel->name, result.id, result.outcome, now);
       next->tick(now);
       outbox = std::move(next);  // a pointer: moving lists may allocate memory
       return true;
@@ -224,7 +225,7 @@ struct Notifier::Core {
       }
 
       lock.lock();
-      tell_warnings(written || save_failed ? std::string() : written.error().message);
+      add_warnings(written || save_failed ? std::string() : written.error().message);
       save_failed = !written;
       counts.waiting = outbox->messages().size();
       counts.dropped = outbox->dropped();
@@ -252,7 +253,7 @@ struct Notifier::Core {
 
   static std::chrono::nanoseconds most_wait(bool save_failed) { return save_failed ? kAgain : kLook; }
 
-  void tell_warnings(const std::string& unsaved) noexcept {
+  void add_warnings(const std::string& unsaved) noexcept {
     try {
       for (const std::string& text : outbox->take_warnings()) warn(text);
       if (!unsaved.empty()) warn("notifications would not survive a restart: " + unsaved);
@@ -308,7 +309,7 @@ Result<std::unique_ptr<Notifier>> Notifier::open(const NotifierOptions& options)
   });
 }
 
-void Notifier::tell(Note note) {
+void Notifier::notify(Note note) {
   {
     const std::scoped_lock lock(core_->mutex);
     core_->idle = false;
@@ -324,7 +325,7 @@ void Notifier::tell(Note note) {
   core_->changed.notify_all();
 }
 
-std::size_t Notifier::settle(double at_most_s) {
+std::size_t Notifier::flush(double at_most_s) {
   std::unique_lock lock(core_->mutex);
   core_->changed.wait_for(lock, from_seconds(at_most_s), [this] { return core_->idle && core_->inbox.empty(); });
   return core_->counts.waiting;

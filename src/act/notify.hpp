@@ -1,6 +1,6 @@
 // Notifier: sends notifications of alerts by webhook, chat, or program, without ever delaying the sampling.
 //
-//   tell() -> inbox -> keeper thread: Outbox, saved in the queue file -> one courier thread per channel -> receiver
+//   notify() -> inbox -> keeper thread: Outbox, saved in the queue file -> one courier thread per channel -> receiver
 //
 // Delivery is at least once: a message is in the file before its first attempt and leaves it after it was accepted.
 #pragma once
@@ -44,11 +44,11 @@ class Notifier {
   ~Notifier();
 
   /// Takes one change of an alert. From any thread; never waits for a file or a receiver. Microseconds.
-  void tell(Note note);
+  void notify(Note note);
 
   /// Waits until everything has been delivered or given up, or an attempt of each has failed, but at most `at_most_s`.
   /// Returns the number of messages left. Call it before the end, so that the last alerts are tried at once.
-  std::size_t settle(double at_most_s);
+  std::size_t flush(double at_most_s);
 
   /// The time of day, by NotifierOptions::now. From any thread.
   [[nodiscard]] Timestamp now() const;

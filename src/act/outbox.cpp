@@ -56,10 +56,10 @@ bool Outbox::is_about(const Note& note, const Incident& incident) {
 
 /// If two turn out to be one, the first that was reported represents both.
 std::deque<Outbox::Incident>::iterator Outbox::incident_of(const Note& note) {
-  const auto told = std::find_if(incidents_.begin(), incidents_.end(),
-                                 [&](const Incident& i) { return i.told && is_about(note, i); });
-  return told != incidents_.end()
-             ? told
+  const auto notified = std::find_if(incidents_.begin(), incidents_.end(),
+                                     [&](const Incident& i) { return i.notified && is_about(note, i); });
+  return notified != incidents_.end()
+             ? notified
              : std::find_if(incidents_.begin(), incidents_.end(), [&](const Incident& i) { return is_about(note, i); });
 }
 
@@ -100,13 +100,14 @@ void Outbox::take(const Note& note, Timestamp now) {
     incident->silenced = false;
     incident->severity = std::max(incident->severity, note.severity);
     ++revision_;
-    if (incident->severity >= rules_.min_severity && !incident->told) tell(*incident, "raised", note, now, true);
+    if (incident->severity >= rules_.min_severity && !incident->notified) queue(*incident, "raised", note, now, true);
     return;
   }
   if (note.severity <= incident->severity) return;
   incident->severity = note.severity;
   ++revision_;
-  if (note.severity >= rules_.min_severity) tell(*incident, incident->told ? "escalated" : "raised", note, now, true);
+  if (note.severity >= rules_.min_severity)
+    queue(*incident, incident->notified ? "escalated" : "raised", note, now, true);
 }
 
 void Outbox::open(const Note& note, Timestamp now) {
@@ -120,7 +121,7 @@ void Outbox::open(const Note& note, Timestamp now) {
   incident.silenced = note.silenced;
   incidents_.push_back(std::move(incident));
   ++revision_;
-  if (note.severity >= rules_.min_severity && !note.silenced) tell(incidents_.back(), "raised", note, now, true);
+  if (note.severity >= rules_.min_severity && !note.silenced) queue(incidents_.back(), "raised", note, now, true);
   if (incidents_.size() > kMaxIncidents) incidents_.pop_front();
 }
 
@@ -130,7 +131,7 @@ void Outbox::close(const Note& note, Timestamp now) {
       ++it;
       continue;
     }
-    if (it->told && rules_.resolved && !note.silenced) tell(*it, "resolved", note, now, false);
+    if (it->notified && rules_.resolved && !note.silenced) queue(*it, "resolved", note, now, false);
     it = incidents_.erase(it);
     ++revision_;
   }
@@ -154,9 +155,9 @@ bool Outbox::may_send(const Note& note) {
   return false;
 }
 
-void Outbox::tell(Incident& incident, std::string_view event, const Note& note, Timestamp now, bool costs) {
+void Outbox::queue(Incident& incident, std::string_view event, const Note& note, Timestamp now, bool costs) {
   if (costs && !may_send(note)) return;
-  incident.told = true;
+  incident.notified = true;
   Message m;
   // An incident that is played again has the same id; a message of it is another one.
   m.id = fmt::format("{}-{}", text_hash(fmt::format("{}/{}/{}", rules_.host, incident.id, iso8601(now))), next_++);
@@ -186,7 +187,7 @@ void Outbox::put(Message message) {
   }
 }
 
-void Outbox::tell_held_back(Timestamp now) {
+void Outbox::queue_held_back(Timestamp now) {
   tokens_ -= 1;
   Message m;
   m.incident = text_hash(fmt::format("{}/held back/{}/{}", rules_.host, iso8601(now), next_));
@@ -224,16 +225,16 @@ void Outbox::tick(Timestamp now) {
       ++it;
       continue;
     }
-    if (it->told && rules_.resolved) {
+    if (it->notified && rules_.resolved) {
       Note note;
       note.time = now;
       note.text = fmt::format("PROBABLY OVER, not raised again since vramtrack was restarted: {}", it->headline);
-      tell(*it, "resolved", note, now, false);
+      queue(*it, "resolved", note, now, false);
     }
     it = incidents_.erase(it);
     ++revision_;
   }
-  if (held_back_ > 0 && tokens_ >= 1) tell_held_back(now);
+  if (held_back_ > 0 && tokens_ >= 1) queue_held_back(now);
 }
 
 const Message* Outbox::due(std::string_view name, Timestamp now) const {
@@ -270,7 +271,7 @@ void Outbox::finished(Channel& c, std::string_view id) {
   }
 }
 
-void Outbox::settle(std::string_view name, const std::string& id, const Outcome& outcome, Timestamp now) {
+void Outbox::take_outcome(std::string_view name, const std::string& id, const Outcome& outcome, Timestamp now) {
   Channel* c = channel(name);
   const auto it = std::find_if(messages_.begin(), messages_.end(), [&](const Message& m) { return m.id == id; });
   if (c == nullptr || it == messages_.end()) return;

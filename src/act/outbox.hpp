@@ -84,7 +84,7 @@ class Outbox {
   /// When due() or tick() will next have something to do, if nothing else happens.
   [[nodiscard]] std::optional<Timestamp> wake() const;
   /// Takes the result of an attempt for the message of due().
-  void settle(std::string_view channel, const std::string& id, const Outcome& outcome, Timestamp now);
+  void take_outcome(std::string_view channel, const std::string& id, const Outcome& outcome, Timestamp now);
   /// Attempts so far for the first message of `channel`.
   [[nodiscard]] int attempts(std::string_view channel) const;
 
@@ -103,7 +103,7 @@ class Outbox {
     Severity severity = Severity::watch;
     Timestamp opened;
     std::string headline;
-    bool told = false;
+    bool notified = false;
     bool silenced =
         false;  ///< not reported because of a silence; it is reported when one of its notes comes without a silence
     std::optional<Timestamp> unconfirmed;  ///< from an earlier run, not raised again since this time
@@ -123,8 +123,8 @@ class Outbox {
   void open(const Note& note, Timestamp now);
   void close(const Note& note, Timestamp now);
   bool may_send(const Note& note);
-  void tell(Incident& incident, std::string_view event, const Note& note, Timestamp now, bool costs);
-  void tell_held_back(Timestamp now);
+  void queue(Incident& incident, std::string_view event, const Note& note, Timestamp now, bool costs);
+  void queue_held_back(Timestamp now);
   void put(Message message);
   void announce(const Note& note, Timestamp now);
   void refill(Timestamp now);

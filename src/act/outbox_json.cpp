@@ -147,7 +147,7 @@ struct OutboxJson {
     Object out;
     out.put("id", i.id).put("device", i.device).put("pid", i.pid);
     out.put("severity", to_string(i.severity)).put("opened_ns", ns(i.opened));
-    out.put("headline", i.headline).put("told", i.told);
+    out.put("headline", i.headline).put("told", i.notified);
     if (i.silenced) out.put("silenced", true);
     if (i.unconfirmed) out.put("unconfirmed_ns", ns(*i.unconfirmed));
     return out.text();
@@ -178,7 +178,7 @@ struct OutboxJson {
     f.get("severity", i.severity);
     f.get("opened_ns", i.opened);
     f.get("headline", i.headline);
-    f.get("told", i.told);
+    f.get("told", i.notified);
     if (f.has("silenced")) f.get("silenced", i.silenced);
     Timestamp since = now;
     if (f.has("unconfirmed_ns")) f.get("unconfirmed_ns", since);

@@ -176,7 +176,7 @@ std::optional<double> needs_s(const Policy& policy, std::size_t at) {
 
 std::vector<std::string> policy_warnings(const Policies& policies, const ActConfig& config) {
   std::vector<std::string> out;
-  const auto say = [&](std::uint32_t line, const std::string& text) {
+  const auto warn = [&](std::uint32_t line, const std::string& text) {
     out.push_back(fmt::format("{}:{}: {}", policies.file, line, text));
   };
   for (const Policy& policy : policies.rules) {
@@ -186,30 +186,30 @@ std::vector<std::string> policy_warnings(const Policies& policies, const ActConf
       const ActionTraits& traits = step.action->traits;
       const bool last = i + 1 == policy.steps.size();
       if (traits.ends_process && !warned_before)
-        say(step.line, fmt::format("'{}' is the first step that the program or its user notices: put a warning before "
-                                   "it, such as notify or checkpoint",
-                                   step.action->name));
+        warn(step.line, fmt::format("'{}' is the first step that the program or its user notices: put a warning before "
+                                    "it, such as notify or checkpoint",
+                                    step.action->name));
       if (traits.ends_process && i > 0 && step.after_s == 0)
-        say(step.line,
-            fmt::format("'{}' immediately follows the previous step; give it an 'after'", step.action->name));
+        warn(step.line,
+             fmt::format("'{}' immediately follows the previous step; give it an 'after'", step.action->name));
       if (step.usually_takes_s && !last && policy.steps[i + 1].after_s < *step.usually_takes_s)
-        say(policy.steps[i + 1].line,
-            fmt::format("'{0}' waits for the {2} that '{1}' may take, which is longer than its own 'after'",
-                        policy.steps[i + 1].action->name, step.action->name, seconds_text(*step.usually_takes_s)));
+        warn(policy.steps[i + 1].line,
+             fmt::format("'{0}' waits for the {2} that '{1}' may take, which is longer than its own 'after'",
+                         policy.steps[i + 1].action->name, step.action->name, seconds_text(*step.usually_takes_s)));
       if (traits.stops_growth && last)
-        say(step.line, fmt::format("'{}' is the last step: it lasts until the process ends, its memory is released or "
-                                   "acting is switched off",
-                                   step.action->name));
+        warn(step.line, fmt::format("'{}' is the last step: it lasts until the process ends, its memory is released or "
+                                    "acting is switched off",
+                                    step.action->name));
       warned_before = warned_before || !traits.stops_growth;
       if (traits.counts_as_retry && config.max_retries == 0)
-        say(step.line, fmt::format("'{}' is never done: act.max-retries is 0", step.action->name));
+        warn(step.line, fmt::format("'{}' is never done: act.max-retries is 0", step.action->name));
     }
     const bool touches = std::any_of(policy.steps.begin(), policy.steps.end(),
                                      [](const Step& s) { return s.action->traits.needs_process; });
     if (touches && policy.when.users.empty() && policy.allow_users.empty())
-      say(policy.line, fmt::format("policy '{}' names no user: it acts only on processes of vramtrack's own user, and "
-                                   "on none if vramtrack runs as root",
-                                   policy.name));
+      warn(policy.line, fmt::format("policy '{}' names no user: it acts only on processes of vramtrack's own user, and "
+                                    "on none if vramtrack runs as root",
+                                    policy.name));
   }
   if (!policies.rules.empty() && !config.enabled)
     out.emplace_back("act.enabled is false: an agent does not use the policies; 'vramtrack actuate' does");

@@ -27,7 +27,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr std::size_t kMostSaid = 4096;
+constexpr std::size_t kMostErrors = 4096;
 constexpr std::chrono::milliseconds kLook{20};
 
 /// Writes the input to an unnamed file: a pipe would block when the program does not read.
@@ -83,7 +83,7 @@ std::vector<std::string> environment(const Variables& variables) {
 }
 
 /// Starts the program; 0 or an errno.
-int spawn(std::vector<std::string> argv, std::vector<std::string> variables, int input, int output, int said,
+int spawn(std::vector<std::string> argv, std::vector<std::string> variables, int input, int output, int errors,
           pid_t& pid) {
   posix_spawn_file_actions_t files;
   posix_spawnattr_t how;
@@ -94,7 +94,7 @@ int spawn(std::vector<std::string> argv, std::vector<std::string> variables, int
   if (error == 0)
     error = output >= 0 ? posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO)
                         : posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  if (error == 0) error = posix_spawn_file_actions_adddup2(&files, said, STDERR_FILENO);
+  if (error == 0) error = posix_spawn_file_actions_adddup2(&files, errors, STDERR_FILENO);
   // Our descriptors are opened with O_CLOEXEC; those inherited from our parent are not.
   if (error == 0) error = posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
   sigset_t all;
@@ -114,18 +114,18 @@ int spawn(std::vector<std::string> argv, std::vector<std::string> variables, int
 }
 
 /// Reads the program's messages and keeps the end of them.
-void listen(int fd, std::string& said, std::chrono::milliseconds at_most) {
+void listen(int fd, std::string& errors, std::chrono::milliseconds at_most) {
   pollfd wait{fd, POLLIN, 0};
   if (fd < 0 || ::poll(&wait, 1, static_cast<int>(at_most.count())) <= 0) return;
-  std::array<char, kMostSaid> part{};
+  std::array<char, kMostErrors> part{};
   const ssize_t n = ::read(fd, part.data(), part.size());
-  if (n > 0) said.append(part.data(), static_cast<std::size_t>(n));
-  if (said.size() > kMostSaid) said.erase(0, said.size() - kMostSaid);
+  if (n > 0) errors.append(part.data(), static_cast<std::size_t>(n));
+  if (errors.size() > kMostErrors) errors.erase(0, errors.size() - kMostErrors);
 }
 
-std::string last_line(std::string said) {
-  while (!said.empty() && (said.back() == '\n' || said.back() == ' ')) said.pop_back();
-  const std::string line = printable(said.substr(said.rfind('\n') + 1).substr(0, 200));
+std::string last_line(std::string errors) {
+  while (!errors.empty() && (errors.back() == '\n' || errors.back() == ' ')) errors.pop_back();
+  const std::string line = printable(errors.substr(errors.rfind('\n') + 1).substr(0, 200));
   return line.empty() ? std::string() : ": " + line;
 }
 
@@ -155,10 +155,10 @@ Outcome run(const std::vector<std::string>& argv, const std::string& input, cons
   if (!fill(in, input)) return failed("could not be given the alert: " + errno_words(errno));
   std::array<int, 2> ends{-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return failed("could not be started: " + errno_words(errno));
-  const Descriptor said_end(ends[0]);
+  const Descriptor errors_end(ends[0]);
   Descriptor program_end(ends[1]);
-  std::string said;
-  said.reserve(2 * kMostSaid);  // no allocation once the program runs: a failure would leave it unattended
+  std::string errors;
+  errors.reserve(2 * kMostErrors);  // no allocation once the program runs: a failure would leave it unattended
   pid_t pid = -1;
   const int error = spawn(argv, environment(variables), in.get(), output, program_end.get(), pid);
   program_end.reset();
@@ -177,18 +177,18 @@ Outcome run(const std::vector<std::string>& argv, const std::string& input, cons
     }
     // Once it has closed its end (as a daemon does), poll() returns at once: then only check occasionally.
     const auto before = steady_clock::now();
-    listen(said_end.get(), said, kLook);
+    listen(errors_end.get(), errors, kLook);
     if (const auto rest = kLook - (steady_clock::now() - before); rest > steady_clock::duration::zero())
       ::poll(nullptr, 0, static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(rest).count()));
   }
   // Read its last messages; others in its group may hold the pipe open and are not waited for.
-  listen(said_end.get(), said, std::chrono::milliseconds{0});
+  listen(errors_end.get(), errors, std::chrono::milliseconds{0});
   if (killed)
     return failed(stop ? "was ended because vramtrack ended"
-                       : fmt::format("took longer than {:.3g} s and was ended", timeout_s) + last_line(said));
+                       : fmt::format("took longer than {:.3g} s and was ended", timeout_s) + last_line(errors));
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {Outcome::Kind::delivered, {}, {}};
-  if (WIFSIGNALED(status)) return failed(fmt::format("was ended by signal {}", WTERMSIG(status)) + last_line(said));
-  return failed(fmt::format("ended with exit status {}", WEXITSTATUS(status)) + last_line(said));
+  if (WIFSIGNALED(status)) return failed(fmt::format("was ended by signal {}", WTERMSIG(status)) + last_line(errors));
+  return failed(fmt::format("ended with exit status {}", WEXITSTATUS(status)) + last_line(errors));
 }
 
 }  // namespace

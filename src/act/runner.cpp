@@ -30,7 +30,7 @@ using std::chrono::steady_clock;
 
 constexpr std::size_t kMostMessages = 256;
 /// For an earlier run, what was recorded within this time is reported once more: its message may not have been kept.
-constexpr double kTellAgain_s = 3600;
+constexpr double kNotifyAgain_s = 3600;
 
 steady_clock::duration seconds_of(double seconds) {
   return std::chrono::duration_cast<steady_clock::duration>(std::chrono::duration<double>(seconds));
@@ -98,7 +98,7 @@ struct Deferred {
 /// The result of an order.
 struct Carried {
   Order order;
-  Settled settled;
+  ActResult result;
   std::string undo_failure;
 };
 
@@ -155,10 +155,10 @@ struct Runner::Core {
   /// Records the entry, publishes it, counts it, and notifies people of what they must know. The one way to do any of
   /// these.
   Status write(AuditEntry entry, bool synced) {
-    entry.is_for_people = entry.is_for_people || must_be_told(entry);
+    entry.is_for_people = entry.is_for_people || needs_notification(entry);
     Status written = append(entry, synced);
     point("written", {});
-    tell(entry);
+    notify(entry);
     const std::scoped_lock lock(mutex);
     if (is_outcome(entry)) ++counts[{entry.action, entry.event}];
     if (!entry.reason.empty()) ++refused[entry.reason];
@@ -203,15 +203,15 @@ struct Runner::Core {
     if (options.at_point) options.at_point(name, order);
   }
 
-  void tell(const AuditEntry& entry) const {
-    if (options.tools.tell && entry.is_for_people && !entry.dry_run) options.tools.tell(note_of(entry));
+  void notify(const AuditEntry& entry) const {
+    if (options.tools.notify && entry.is_for_people && !entry.dry_run) options.tools.notify(note_of(entry));
   }
 
   /// This program may have been killed between the record and its message. A receiver of both drops the second.
-  void tell_again(const std::vector<AuditEntry>& entries) const {
+  void notify_again(const std::vector<AuditEntry>& entries) const {
     const Timestamp now = options.now();
     for (const AuditEntry& entry : entries)
-      if (seconds_between(entry.written, now) < kTellAgain_s) tell(entry);
+      if (seconds_between(entry.written, now) < kNotifyAgain_s) notify(entry);
   }
 
   /// Checks, right before an act, what may have changed since the order was given. Empty: no objection.
@@ -251,65 +251,67 @@ struct Runner::Core {
   }
 
   /// The result of an act that an earlier run began; nullopt: it must be done like any other.
-  std::optional<Settled> take_up(const Order& order, const ActionInfo& info, const ActRequest& request) {
+  std::optional<ActResult> take_up(const Order& order, const ActionInfo& info, const ActRequest& request) {
     if (info.complete != nullptr && !stop && off_reason().empty()) {
       const auto completed = info.complete(request, *order.plan);
-      if (completed && *completed) return Settled{Settled::Kind::done, **completed, {}, order.time};
+      if (completed && *completed) return ActResult{ActResult::Kind::done, **completed, {}, order.time};
       if (!completed && order.has_ended)
-        return Settled{Settled::Kind::failed, completed.error().message, {}, order.time};
+        return ActResult{ActResult::Kind::failed, completed.error().message, {}, order.time};
     }
     if (!order.has_ended) return std::nullopt;
-    return Settled{Settled::Kind::done, "the process has ended: the step is assumed to be done", {}, order.time};
+    return ActResult{ActResult::Kind::done, "the process has ended: the step is assumed to be done", {}, order.time};
   }
 
   /// nullopt: it is forbidden for now, and was deferred. `first`: the time of the first attempt; nullopt: this is
   /// the first.
-  std::optional<Settled> do_act(const Order& order, std::optional<steady_clock::time_point> first) {
+  std::optional<ActResult> do_act(const Order& order, std::optional<steady_clock::time_point> first) {
     const ActionInfo* info = find_action(order.action);
-    if (info == nullptr) return Settled{Settled::Kind::failed, "there is no such action", {}, order.time};
-    const auto settled = [&](Settled::Kind kind, const char* event, std::string text, std::string undo = {}) {
+    if (info == nullptr) return ActResult{ActResult::Kind::failed, "there is no such action", {}, order.time};
+    const auto recorded = [&](ActResult::Kind kind, const char* event, std::string text, std::string undo = {}) {
       AuditEntry e = entry_of(order, event, options);
       e.text = text;
-      if (kind == Settled::Kind::done) e.undo = undo;
+      if (kind == ActResult::Kind::done) e.undo = undo;
       if (info->workload != nullptr) e.workload = info->workload(order.subject, order.arguments);
-      if (!write(std::move(e), true) && kind == Settled::Kind::done) text += " (the audit record could not be written)";
-      return Settled{kind, std::move(text), std::move(undo), order.time};
+      if (!write(std::move(e), true) && kind == ActResult::Kind::done)
+        text += " (the audit record could not be written)";
+      return ActResult{kind, std::move(text), std::move(undo), order.time};
     };
     if (order.dry_run)
-      return settled(Settled::Kind::done, "would", info->words(order.subject, order.arguments),
-                     info->undo != nullptr ? "dry run" : "");
+      return recorded(ActResult::Kind::done, "would", info->words(order.subject, order.arguments),
+                      info->undo != nullptr ? "dry run" : "");
     ActRequest request{order.subject, order.arguments, options.tools, order.policy, order.act_id(), order.time};
     const auto now = steady_clock::now();
     if (first) request.tried_for_s = std::chrono::duration<double>(now - *first).count();
     if (order.plan && !first)
       if (auto taken_up = take_up(order, *info, request)) {
-        const bool failed = taken_up->kind == Settled::Kind::failed;
-        return settled(taken_up->kind, failed ? "failed" : "done", taken_up->text, order.plan->undo);
+        const bool failed = taken_up->kind == ActResult::Kind::failed;
+        return recorded(taken_up->kind, failed ? "failed" : "done", taken_up->text, order.plan->undo);
       }
-    if (const std::string why = objection(order); !why.empty()) return settled(Settled::Kind::refused, "refused", why);
+    if (const std::string why = objection(order); !why.empty())
+      return recorded(ActResult::Kind::refused, "refused", why);
     if (info->traits.needs_process)
       if (const std::string why = ownership(order, request); !why.empty())
-        return settled(Settled::Kind::refused, "refused", why);
+        return recorded(ActResult::Kind::refused, "refused", why);
     // Acts on another machine's node require the same verification.
     if (!info->traits.needs_process && !info->traits.is_free && !order.subject.node.empty())
       if (const auto proven = prove(request); !proven)
-        return settled(Settled::Kind::refused, "refused", proven.error().message);
+        return recorded(ActResult::Kind::refused, "refused", proven.error().message);
     auto plan = order.plan ? Result<ActPlan>(*order.plan) : plan_of(*info, request);
-    if (!plan) return settled(Settled::Kind::failed, "failed", plan.error().message);
+    if (!plan) return recorded(ActResult::Kind::failed, "failed", plan.error().message);
     if (!first) {
       AuditEntry intent = entry_of(order, "intent", options);
       intent.text = plan->what;
       intent.undo = plan->undo;
       if (info->workload != nullptr) intent.workload = info->workload(order.subject, order.arguments);
       if (const Status written = write(std::move(intent), true); !written)
-        return settled(Settled::Kind::refused, "refused",
-                       "the audit record cannot be written: " + written.error().message);
+        return recorded(ActResult::Kind::refused, "refused",
+                        "the audit record cannot be written: " + written.error().message);
       point("intent", order);
     }
     const auto done = info->perform(request, *plan);
     point("performed", order);
     if (!done && request.again_in_s) {
-      if (!first) settled(Settled::Kind::refused, "waits", done.error().message);
+      if (!first) recorded(ActResult::Kind::refused, "waits", done.error().message);
       Deferred later{order, first.value_or(now), now + seconds_of(*request.again_in_s)};
       later.order.plan = *plan;
       const std::scoped_lock lock(mutex);
@@ -317,8 +319,8 @@ struct Runner::Core {
       return std::nullopt;
     }
     // A failed act may have been done in part, so it is undone too.
-    Settled out = done ? settled(Settled::Kind::done, "done", *done, plan->undo)
-                       : settled(Settled::Kind::failed, "failed", done.error().message, plan->undo);
+    ActResult out = done ? recorded(ActResult::Kind::done, "done", *done, plan->undo)
+                         : recorded(ActResult::Kind::failed, "failed", done.error().message, plan->undo);
     point("done", order);
     return out;
   }
@@ -343,9 +345,9 @@ struct Runner::Core {
     Carried outcome;
     switch (order.kind) {
       case Order::Kind::act: {
-        auto settled = do_act(order, first);
-        if (!settled) return;
-        outcome.settled = std::move(*settled);
+        auto result = do_act(order, first);
+        if (!result) return;
+        outcome.result = std::move(*result);
         break;
       }
       case Order::Kind::undo:
@@ -367,13 +369,13 @@ struct Runner::Core {
   }
 
   /// REQUIRES: `mutex` is held.
-  void settle_outcomes(Timestamp now) {
+  void take_outcomes(Timestamp now) {
     for (Carried& outcome : outcomes) {
-      outcome.settled.time = std::max(outcome.settled.time, now);
+      outcome.result.time = std::max(outcome.result.time, now);
       if (outcome.order.kind == Order::Kind::undo)
-        ladder.settle_undo(outcome.order, outcome.undo_failure);
+        ladder.take_undo_result(outcome.order, outcome.undo_failure);
       else
-        ladder.settle(outcome.order, outcome.settled);
+        ladder.take_result(outcome.order, outcome.result);
     }
     if (!outcomes.empty()) ++revision;
     outcomes.clear();
@@ -444,7 +446,7 @@ Result<std::unique_ptr<Runner>> Runner::open(RunnerOptions options) {
     if (!entry->claim && entry->event != "joined") core->recent.push_front(*entry);
   for (const AuditEntry& note : notes)
     if (const Status written = core->write(note, true); !written) return fail(written.error());
-  core->tell_again(*entries);
+  core->notify_again(*entries);
   try {
     core->thread = std::thread([c = core.get()] { c->live(); });
   } catch (const std::system_error& e) {
@@ -462,7 +464,7 @@ void Runner::see(const Observation& seen) {
   const std::string off = c.off_reason();
   {
     const std::scoped_lock lock(c.mutex);
-    c.settle_outcomes(seen.time);
+    c.take_outcomes(seen.time);
     if (c.ladder.is_off() != !off.empty()) {
       c.ladder.switch_off(!off.empty(), off);
       c.message(off.empty() ? "policies: acting is on again" : "policies: acting is off: " + off);
@@ -623,14 +625,14 @@ std::map<std::pair<std::uint32_t, std::uint64_t>, std::string> Runner::held() co
 }
 
 void Runner::release(double at_most_s) {
-  settle(at_most_s);
+  wait_for_orders(at_most_s);
   Core& c = *core_;
   c.end_thread();
   const Timestamp now = c.options.now();
   std::vector<Order> left;
   {
     const std::scoped_lock lock(c.mutex);
-    c.settle_outcomes(now);
+    c.take_outcomes(now);
     left = c.ladder.held(now, "vramtrack ends");
   }
   for (const Order& order : left) {
@@ -644,7 +646,7 @@ void Runner::release(double at_most_s) {
   }
 }
 
-bool Runner::settle(double at_most_s) {
+bool Runner::wait_for_orders(double at_most_s) {
   std::unique_lock lock(core_->mutex);
   return core_->changed.wait_for(lock, from_seconds(at_most_s),
                                  [this] { return core_->orders.empty() && core_->deferred.empty() && !core_->busy; });

@@ -112,9 +112,9 @@ class Runner {
   /// The processes of this machine that an act keeps from running or growing now, by pid and start ticks, in words:
   /// "pid 42 is frozen by policy P". Any thread.
   [[nodiscard]] std::map<std::pair<std::uint32_t, std::uint64_t>, std::string> held() const;
-  /// Waits until every order that is out has been carried out and will be settled by the next see(); returns whether it
-  /// was. For tests and for the end: waits at most `at_most_s`.
-  bool settle(double at_most_s);
+  /// Waits until every order that is out has been carried out, so that the next see() takes its result; returns whether
+  /// all were. For tests and for the end: waits at most `at_most_s`.
+  bool wait_for_orders(double at_most_s);
   /// Messages for the log, each returned once. Any thread.
   std::vector<std::string> take_messages();
 

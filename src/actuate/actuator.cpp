@@ -341,8 +341,8 @@ std::uint64_t Actuator::revision() const {
   return core_->runner->revision();
 }
 
-bool Actuator::settle(double at_most_s) {
-  return core_->runner->settle(at_most_s);
+bool Actuator::wait_for_orders(double at_most_s) {
+  return core_->runner->wait_for_orders(at_most_s);
 }
 
 }  // namespace vramtrack::actuate

@@ -74,8 +74,8 @@ class Actuator {
   [[nodiscard]] Summary summary() const;
   [[nodiscard]] act::ActsState acts() const;
   [[nodiscard]] std::uint64_t revision() const;
-  /// As Runner::settle().
-  bool settle(double at_most_s);
+  /// As Runner::wait_for_orders().
+  bool wait_for_orders(double at_most_s);
 
  private:
   struct Core;

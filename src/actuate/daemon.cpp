@@ -129,7 +129,7 @@ int run_actuator(const DaemonOptions& options) {
   made.ask = [access](const std::string& url) { return ask_agent(url, access); };
   made.rescan = options.rescan;
   made.tools.kubernetes = options.kubernetes;
-  if (notifier) made.tools.tell = [n = notifier.get()](act::Note note) { n->tell(std::move(note)); };
+  if (notifier) made.tools.notify = [n = notifier.get()](act::Note note) { n->notify(std::move(note)); };
   made.now = time_of_day;
   made.log = [](const std::string& text) { agent::log(Level::notice, text); };
   auto actuator = Actuator::open(std::move(made));

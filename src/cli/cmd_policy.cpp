@@ -127,7 +127,7 @@ class Trial {
           entry.event = order.event;
           entry.step = order.step;
           break;
-        case Kind::say:
+        case Kind::report:
           entry.event = "say";
           break;
         case Kind::end:
@@ -135,14 +135,15 @@ class Trial {
           break;
         case Kind::undo:
           entry.event = "would_undo";
-          ladder.settle_undo(order, {});
+          ladder.take_undo_result(order, {});
           break;
         case Kind::act: {
           const act::ActionInfo* info = act::find_action(order.action);
           entry.event = "would";
           entry.step = order.step;
           entry.text = info->words(order.subject, order.arguments);
-          ladder.settle(order, {act::Settled::Kind::done, {}, info->undo != nullptr ? "dry run" : "", seen.time});
+          ladder.take_result(order,
+                             {act::ActResult::Kind::done, {}, info->undo != nullptr ? "dry run" : "", seen.time});
           ++steps_;
           break;
         }

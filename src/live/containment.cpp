@@ -42,7 +42,7 @@ std::unique_ptr<act::Runner> open_containment(const Config& config, const std::s
   options.tools.proc_root = config.sources.proc_root;
   options.tools.cgroup_root = config.sources.sys_root + "/fs/cgroup";
   if (options.tools.node.empty()) options.tools.node = host_name();
-  if (notifier != nullptr) options.tools.tell = [notifier](act::Note note) { notifier->tell(std::move(note)); };
+  if (notifier != nullptr) options.tools.notify = [notifier](act::Note note) { notifier->notify(std::move(note)); };
   auto runner = act::Runner::open(std::move(options));
   if (runner) return std::move(*runner);
   warn(fmt::format("policies do nothing: {}; watching continues without them", runner.error().message));

@@ -84,7 +84,7 @@ Listener notifying(act::Notifier& notifier, Silences& silences, Warn warn) {
     const auto silence = silences.covering(subject, now);
     if (!silence) {
       held->erase(name_of(note));
-      return notifier.tell(std::move(note));
+      return notifier.notify(std::move(note));
     }
     note.silenced = true;
     const auto known = held->find(name_of(note));
@@ -94,9 +94,9 @@ Listener notifying(act::Notifier& notifier, Silences& silences, Warn warn) {
     // Nobody was notified of it, or nobody ever will be: then nobody expects to be told that it is over.
     if (is_over && (!reported_before || silence->ends > now + kLongestHeld || held->size() >= kMostHeld)) {
       if (known != held->end()) held->erase(known);
-      return notifier.tell(std::move(note));
+      return notifier.notify(std::move(note));
     }
-    if (!is_over) notifier.tell(note);
+    if (!is_over) notifier.notify(note);
     // Someone who is notified of it for the first time is told everything that was said about it.
     if (note.news == AlertNews::escalated && known != held->end())
       note.text = known->second.note.text + '\n' + note.text;
@@ -109,7 +109,7 @@ Listener notifying(act::Notifier& notifier, Silences& silences, Warn warn) {
         continue;
       }
       it->second.note.silenced = false;
-      notifier.tell(std::move(it->second.note));
+      notifier.notify(std::move(it->second.note));
       it = held->erase(it);
     }
     for (const std::string& text : notifier.take_warnings()) warn(text);
@@ -118,7 +118,7 @@ Listener notifying(act::Notifier& notifier, Silences& silences, Warn warn) {
 }
 
 bool finish_notifications(act::Notifier& notifier, bool kept, const Warn& warn) {
-  const std::size_t left = notifier.settle(kLastAttempt_s);
+  const std::size_t left = notifier.flush(kLastAttempt_s);
   for (const std::string& warning : notifier.take_warnings()) warn(warning);
   if (left > 0)
     warn(fmt::format("{} notification{} not delivered{}", left, left == 1 ? " was" : "s were",

@@ -95,14 +95,14 @@ class DrmSource final : public Source {
     info.capacity_bytes = capacity_bytes(card);
     info.shares_host_memory = card.shares_host;
     catalog_.describe(info);
-    if (card.tells_used) watched.used = catalog_.intern({Metric::device_used, card.id, 0, 0});
+    if (card.reports_used) watched.used = catalog_.intern({Metric::device_used, card.id, 0, 0});
     watched.watched = watch_.device(card.id);
   }
 
   void read_card(WatchedCard& watched, Timestamp now, Batch& out) {
-    const auto used = watched.present && watched.card.tells_used ? used_bytes(watched.card) : std::nullopt;
+    const auto used = watched.present && watched.card.reports_used ? used_bytes(watched.card) : std::nullopt;
     // A driver that reports no sum counts as answering as long as the card is present.
-    const bool answers = watched.card.tells_used ? used.has_value() : watched.present;
+    const bool answers = watched.card.reports_used ? used.has_value() : watched.present;
     if (used) out.samples.push_back({now, watched.used, *used});
     if (!answers) watch_.unanswered(watched.watched);
     if (answers == !watched.lost) return;
@@ -116,11 +116,11 @@ class DrmSource final : public Source {
   }
 
   void refresh_notes(std::size_t unreadable) {
-    if (told_ && watch_.unseen() == told_unseen_ && unreadable == told_unreadable_) return;
-    told_ = true;
-    told_unseen_ = watch_.unseen();
-    told_unreadable_ = unreadable;
-    notes_.warnings = unseen_warnings(told_unseen_, !may_read_others());
+    if (reported_ && watch_.unseen() == reported_unseen_ && unreadable == reported_unreadable_) return;
+    reported_ = true;
+    reported_unseen_ = watch_.unseen();
+    reported_unreadable_ = unreadable;
+    notes_.warnings = unseen_warnings(reported_unseen_, !may_read_others());
     if (unreadable != 0)
       notes_.warnings.push_back(
           fmt::format("open files of {} process{} of other users are not readable: their GPU memory counts in the "
@@ -133,7 +133,7 @@ class DrmSource final : public Source {
                         "host (GTT); where that ends, the kernel ends a process",
                         watched.card.name, watched.card.pci_address));
     for (const WatchedCard& watched : cards_)
-      if (!watched.card.tells_used)
+      if (!watched.card.reports_used)
         notes_.warnings.push_back(fmt::format(
             "{} ({}): driver {} does not report the memory in use on the whole card: only its processes are watched",
             watched.card.name, watched.card.pci_address, watched.card.driver));
@@ -146,9 +146,9 @@ class DrmSource final : public Source {
   std::vector<WatchedCard> cards_;
   Timestamp next_find_cards_ = Timestamp::min();
   Timestamp next_discover_ = Timestamp::min();
-  bool told_ = false;
-  Unseen told_unseen_;
-  std::size_t told_unreadable_ = 0;
+  bool reported_ = false;
+  Unseen reported_unseen_;
+  std::size_t reported_unreadable_ = 0;
   SourceNotes notes_;
 };
 

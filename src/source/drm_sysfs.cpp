@@ -47,7 +47,7 @@ std::string line_of(const std::string& path) {
 
 /// Whether the card's driver reports memory in some way; otherwise it is a display or virtual device.
 bool has_memory_to_watch(const Card& card, std::uint64_t vendor) {
-  if (card.tells_used) return true;
+  if (card.reports_used) return true;
   // Intel's integrated graphics is always at this address and has no memory of its own.
   if (vendor == 0x8086 && card.pci_address == "00000000:00:02.0") return false;
   return card.driver == "xe" || card.driver == "i915" || card.driver == "nouveau" || card.driver == "amdgpu" ||
@@ -70,7 +70,7 @@ std::optional<Card> read_card(const std::string& folder, int number) {
   card.driver = uevent_value(*uevent, "DRIVER");
   card.pci_address = normal_pci_address(uevent_value(*uevent, "PCI_SLOT_NAME"));
   if (card.driver == "nvidia" || card.pci_address.empty()) return std::nullopt;
-  card.tells_used = ::access((device + "/mem_info_vram_used").c_str(), F_OK) == 0;
+  card.reports_used = ::access((device + "/mem_info_vram_used").c_str(), F_OK) == 0;
   const auto vendor = read_number_file(device + "/vendor");
   if (!has_memory_to_watch(card, vendor.value_or(0))) return std::nullopt;
   card.name = line_of(device + "/product_name");

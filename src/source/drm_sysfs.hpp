@@ -10,14 +10,14 @@ namespace vramtrack::drm {
 
 /// One card.
 struct Card {
-  std::string id;            ///< amdgpu's unique id, else the PCI address
-  int number = 0;            ///< as in card0
-  std::string driver;        ///< "amdgpu", "xe", "i915", "nouveau", ...; empty when the kernel does not say
-  std::string name;          ///< product name, else vendor and PCI ids
-  std::string pci_address;   ///< normal_pci_address()
-  std::string folder;        ///< /sys/class/drm/cardN
-  bool tells_used = false;   ///< the driver has mem_info_vram_used
-  bool shares_host = false;  ///< shares_host_memory(), as whoever found the card has set it
+  std::string id;             ///< amdgpu's unique id, else the PCI address
+  int number = 0;             ///< as in card0
+  std::string driver;         ///< "amdgpu", "xe", "i915", "nouveau", ...; empty when the kernel does not say
+  std::string name;           ///< product name, else vendor and PCI ids
+  std::string pci_address;    ///< normal_pci_address()
+  std::string folder;         ///< /sys/class/drm/cardN
+  bool reports_used = false;  ///< the driver has mem_info_vram_used
+  bool shares_host = false;   ///< shares_host_memory(), as whoever found the card has set it
 };
 
 /// The cards under `sys_root` that have memory to watch, by number. Excluded are cards of the proprietary NVIDIA

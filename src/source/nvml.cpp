@@ -75,7 +75,7 @@ class NvmlSource final : public Source {
     for (const Gpu& gpu : gpus_)
       if (gpu.lost) mark_unanswered(gpu);
     watch_.end(out);
-    if (library_ && tells_limits_ && now >= next_limits_) read_limits(out);
+    if (library_ && reports_limits_ && now >= next_limits_) read_limits(out);
     refresh_notes();
     return Progress::more;
   }
@@ -105,8 +105,8 @@ class NvmlSource final : public Source {
       known->handle = handle.value;
       known->has_mig = known->has_utilisation = true;
       describe_unit(*known, uuid.value, index, "");
-      const std::uint64_t heard = library_->listen(handle.value, kEventXid | kEventMigChange);
-      known->health = HealthReader(index, (heard & kEventXid) != 0);
+      const std::uint64_t events = library_->listen(handle.value, kEventXid | kEventMigChange);
+      known->health = HealthReader(index, (events & kEventXid) != 0);
       known->gauges = GaugeReader(index);
     }
     next_mig_refresh_ = Timestamp::min();
@@ -246,7 +246,7 @@ class NvmlSource final : public Source {
       for (const std::string& folder : cgroup_folders(process->cgroup)) {
         const auto [known, is_new] = asked.try_emplace({gpu->handle, folder});
         if (is_new) known->second = ask_limit(gpu->handle, cgroup_root_ + folder);
-        if (!tells_limits_) return;
+        if (!reports_limits_) return;
         if (!known->second) continue;
         if (known->second->hard_bytes > 0)
           now_known[{key.device_id, key.pid, key.pid_start_ticks, folder}] = known->second->hard_bytes;
@@ -257,8 +257,8 @@ class NvmlSource final : public Source {
         }
       }
     }
-    tell_thresholds(std::move(thresholds), out);
-    const auto tell = [&](const Limits::value_type& one, std::uint64_t bytes) {
+    report_thresholds(std::move(thresholds), out);
+    const auto report = [&](const Limits::value_type& one, std::uint64_t bytes) {
       const auto& [device_id, pid, start_ticks, folder] = one.first;
       out.events.push_back(Event{.time = now_,
                                  .kind = Event::Kind::capacity,
@@ -270,15 +270,15 @@ class NvmlSource final : public Source {
     };
     for (const auto& one : now_known)
       if (const auto before = limits_.find(one.first); before == limits_.end() || before->second != one.second)
-        tell(one, one.second);
+        report(one, one.second);
     for (const auto& one : limits_)
-      if (!now_known.contains(one.first)) tell(one, 0);
+      if (!now_known.contains(one.first)) report(one, 0);
     limits_ = std::move(now_known);
   }
 
   std::optional<MemoryLimit> ask_limit(Device device, const std::string& folder) {
     auto limit = library_->memory_limit(device, folder);
-    if (limit.code == kFunctionNotFound) tells_limits_ = false;
+    if (limit.code == kFunctionNotFound) reports_limits_ = false;
     if (!limit) return std::nullopt;
     if (::access((folder + "/dmem.max").c_str(), F_OK) == 0) limit.value.hard_bytes = 0;
     return limit.value;
@@ -292,28 +292,28 @@ class NvmlSource final : public Source {
   };
 
   /// People are notified of each when it is new or has moved, and when it is exceeded.
-  void tell_thresholds(std::map<std::pair<std::string, std::string>, Threshold> now_known, Batch& out) {
+  void report_thresholds(std::map<std::pair<std::string, std::string>, Threshold> now_known, Batch& out) {
     const auto words = [](std::uint64_t bytes) { return format_bytes(static_cast<double>(bytes)); };
-    const auto tell = [&](const std::pair<std::string, std::string>& whose, const std::string& text) {
-      const DeviceInfo* const info = catalog_.device(whose.first);
-      device_event(Event::Kind::note, whose.first,
+    const auto report = [&](const std::pair<std::string, std::string>& key, const std::string& text) {
+      const DeviceInfo* const info = catalog_.device(key.first);
+      device_event(Event::Kind::note, key.first,
                    fmt::format("{}: the soft limit of {} {}",
-                               info != nullptr && info->index ? fmt::format("GPU {}", *info->index) : whose.first,
-                               whose.second.empty() ? "/" : whose.second, text),
+                               info != nullptr && info->index ? fmt::format("GPU {}", *info->index) : key.first,
+                               key.second.empty() ? "/" : key.second, text),
                    out);
     };
-    for (const auto& [whose, threshold] : now_known) {
-      const auto before = thresholds_.find(whose);
+    for (const auto& [key, threshold] : now_known) {
+      const auto before = thresholds_.find(key);
       const bool has_moved = before == thresholds_.end() || before->second.bytes != threshold.bytes;
       if (!has_moved && (before->second.is_exceeded() || !threshold.is_exceeded())) continue;
-      tell(whose,
-           fmt::format(
-               "is {}, a threshold and no end of its memory: {} in use{}", words(threshold.bytes),
-               words(threshold.used_bytes),
-               threshold.is_exceeded() ? "; its processes may be ended when others need their share of the GPU" : ""));
+      report(key, fmt::format("is {}, a threshold and no end of its memory: {} in use{}", words(threshold.bytes),
+                              words(threshold.used_bytes),
+                              threshold.is_exceeded()
+                                  ? "; its processes may be ended when others need their share of the GPU"
+                                  : ""));
     }
-    for (const auto& [whose, threshold] : thresholds_)
-      if (!now_known.contains(whose)) tell(whose, "no longer holds, or its processes have ended");
+    for (const auto& [key, threshold] : thresholds_)
+      if (!now_known.contains(key)) report(key, "no longer holds, or its processes have ended");
     thresholds_ = std::move(now_known);
   }
 
@@ -333,8 +333,8 @@ class NvmlSource final : public Source {
       }
     }
     reading.health = gpu.health.read(*library_, gpu.handle, now_);
-    const bool told = reading.gpu_utilisation_ratio || reading.health || !(reading.gauges == DeviceGauges{});
-    if (told) out.readings.push_back(std::move(reading));
+    const bool has_figures = reading.gpu_utilisation_ratio || reading.health || !(reading.gauges == DeviceGauges{});
+    if (has_figures) out.readings.push_back(std::move(reading));
   }
 
   void read_processes(Gpu& gpu) {
@@ -468,11 +468,11 @@ class NvmlSource final : public Source {
   }
 
   void refresh_notes() {
-    if (watch_.unseen() == told_unseen_ && warnings_.size() == told_warnings_) return;
-    told_unseen_ = watch_.unseen();
-    told_warnings_ = warnings_.size();
+    if (watch_.unseen() == reported_unseen_ && warnings_.size() == reported_warnings_) return;
+    reported_unseen_ = watch_.unseen();
+    reported_warnings_ = warnings_.size();
     notes_.warnings = warnings_;
-    for (std::string& text : unseen_warnings(told_unseen_, !may_read_others()))
+    for (std::string& text : unseen_warnings(reported_unseen_, !may_read_others()))
       notes_.warnings.push_back(std::move(text));
   }
 
@@ -491,13 +491,13 @@ class NvmlSource final : public Source {
   Limits limits_;  ///< in bytes, by device, pid, start ticks and folder of the cgroup
   std::map<std::pair<std::string, std::string>, Threshold> thresholds_;  ///< by device and folder of the cgroup
   Timestamp next_limits_ = Timestamp::min();
-  bool tells_limits_ = true;
+  bool reports_limits_ = true;
   std::chrono::seconds pause_ = kFirstPause;
   std::vector<GpuProcess> processes_;  ///< scratch
   std::vector<GpuProcess> outside_;    ///< scratch
   std::vector<std::string> warnings_;
-  Unseen told_unseen_;
-  std::size_t told_warnings_ = 0;
+  Unseen reported_unseen_;
+  std::size_t reported_warnings_ = 0;
   SourceNotes notes_;
 };
 

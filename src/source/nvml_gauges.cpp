@@ -44,7 +44,7 @@ void GaugeReader::read_processes(NvmlLibrary& library, Device device, Timestamp 
     else if (sample.time_us >= known->time_us)
       *known = {sample.pid, sample.sm / 100.0, sample.time_us, now};
   }
-  std::erase_if(busy_, [&](const Busy& b) { return now - b.told > kProcessHolds || now < b.told; });
+  std::erase_if(busy_, [&](const Busy& b) { return now - b.time > kProcessHolds || now < b.time; });
 }
 
 std::optional<double> GaugeReader::process_ratio(std::uint32_t pid) const {

@@ -47,7 +47,7 @@ class GaugeReader {
     std::uint32_t pid = 0;
     double ratio = 0;
     std::uint64_t time_us = 0;
-    Timestamp told;
+    Timestamp time;
   };
   std::chrono::seconds spread_{0};
   std::array<bool, kCalls> lacking_{};

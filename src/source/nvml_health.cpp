@@ -68,10 +68,10 @@ std::optional<DeviceHealth> HealthReader::read(NvmlLibrary& library, Device devi
   read_ecc(library, device, health);
   DeviceHealth nothing;
   nothing.time = now;
-  const bool told = !(health == nothing);
+  const bool has_figures = !(health == nothing);
   // That XIDs are not received means something only if the driver reports any health at all.
-  if (!told && !hears_xids_) return std::nullopt;
-  health.hears_xids = hears_xids_;
+  if (!has_figures && !receives_xids_) return std::nullopt;
+  health.hears_xids = receives_xids_;
   return health;
 }
 

@@ -23,7 +23,8 @@ class HealthReader {
  public:
   HealthReader() = default;
   /// `index`: of the GPU; spreads the readings of many GPUs over the polls. `hears_xids`: whether XIDs are received.
-  HealthReader(unsigned index, bool hears_xids) : spread_(index % kHealthEvery.count()), hears_xids_(hears_xids) {}
+  HealthReader(unsigned index, bool receives_xids)
+      : spread_(index % kHealthEvery.count()), receives_xids_(receives_xids) {}
 
   /// The health at the first call and then every kHealthEvery; else nullopt. A call that the driver lacks, or that the
   /// GPU does not support, is not made again and leaves its values unknown; so does a failure, until the next reading.
@@ -37,7 +38,7 @@ class HealthReader {
   void read_ecc(NvmlLibrary& library, Device device, DeviceHealth& health);
 
   std::chrono::seconds spread_{0};
-  bool hears_xids_ = false;
+  bool receives_xids_ = false;
   std::array<bool, kCalls> lacking_{};
   std::optional<Timestamp> read_;
   Timestamp next_{};

@@ -529,10 +529,10 @@ class Links(unittest.TestCase):
 class Glossary(unittest.TestCase):
     """The types that the headers of src/ declare, against the glossary of docs/ARCHITECTURE.md."""
 
-    PLAIN = ("agent", "cli", "core", "detect", "engine", "explain", "fleet", "gate", "health", "host", "live", "nsys", "period", "probe", "recorded", "report", "run",
-             "sizing", "source/log", "store", "symbolize", "telemetry", "top", "trace")
-    # Members that are named as their fields of JSON.
-    FOREIGN = {"can_tell", "hears_xids"}
+    PLAIN = ("act", "actuate", "agent", "cli", "core", "detect", "engine", "explain", "fleet", "gate", "health", "host", "live", "nsys", "period", "probe", "recorded", "report", "run",
+             "sizing", "source", "store", "symbolize", "telemetry", "top", "trace")
+    # Members that are named as their fields of JSON, and a shape as in scenario files.
+    FOREIGN = {"can_tell", "hears_xids", "settle_shape"}
     TOKEN = re.compile(r"namespace\s+([\w:]*)\s*\{|(?:class|struct)\s+(?:alignas\([^)]*\)\s*)?([A-Z]\w*)\s*(?:final)?\s*(?::[^:;{][^;{]*)?\{|[{}]")
 
     @classmethod

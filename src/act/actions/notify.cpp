@@ -18,7 +18,7 @@ std::string words(const Subject& subject, const StepArguments& /*arguments*/) {
 }
 
 Result<std::string> perform(const ActRequest& request, const ActPlan& /*plan*/) {
-  if (!request.tools.tell) return fail("nobody is notified: set notify.webhook, notify.slack or notify.exec");
+  if (!request.tools.notify) return fail("nobody is notified: set notify.webhook, notify.slack or notify.exec");
   const Subject& subject = request.subject;
   Note note;
   note.act_id = request.id;
@@ -28,10 +28,10 @@ Result<std::string> perform(const ActRequest& request, const ActPlan& /*plan*/) 
   note.key.pid_start_ticks = subject.process.start_ticks;
   note.severity = subject.severity;
   note.time = request.time;
-  const std::string said = request.arguments.text("text");
-  note.text = fmt::format("POLICY {}: {}{}{}: {}", printable(request.policy), printable(said), said.empty() ? "" : ": ",
-                          subject_words(subject), printable(subject.because));
-  request.tools.tell(std::move(note));
+  const std::string own_text = request.arguments.text("text");
+  note.text = fmt::format("POLICY {}: {}{}{}: {}", printable(request.policy), printable(own_text),
+                          own_text.empty() ? "" : ": ", subject_words(subject), printable(subject.because));
+  request.tools.notify(std::move(note));
   return "queued for the channels of [notify]";
 }
 

@@ -117,7 +117,7 @@ void Processes::start(Run& run) {
     run.holdings.push_back(std::move(holding));
   }
   run.host = {};
-  run.told_limit = run.told_failure = run.told_age = false;
+  run.limit_reported = run.failure_reported = run.age_reported = false;
   constexpr std::size_t kHostStreams = 1'000'000;
   for (std::size_t s = 0; s < spec.host_shapes.size(); ++s) {
     const ShapeSpec& shape = spec.host_shapes[s];
@@ -258,7 +258,7 @@ void Processes::fit(std::size_t device, const WallSpec* wall, double t_s) {
       return;
     }
     if (asking->spec->on_oom != OnOom::die) {
-      if (asking->spec->on_oom == OnOom::report && asking->seen && !std::exchange(asking->told_failure, true))
+      if (asking->spec->on_oom == OnOom::report && asking->seen && !std::exchange(asking->failure_reported, true))
         failures_.push_back({asking->pid, asking->start_ticks, device});
       const double kept =
           std::max(asked->used_bytes - (used_bytes - limit), wall != nullptr ? asked->previous_bytes : 0.0);

@@ -48,9 +48,9 @@ struct Run {
   std::uint64_t start_ticks = 0;
   std::vector<Holding> holdings;
   HostPart host;
-  bool told_limit = false;    ///< where its host memory ends
-  bool told_failure = false;  ///< that an allocation failed
-  bool told_age = false;
+  bool limit_reported = false;    ///< where its host memory ends
+  bool failure_reported = false;  ///< that an allocation failed
+  bool age_reported = false;
   double read_bytes = 0;   ///< so far, as emitted
   double grown_bytes = 0;  ///< what it held when that was last emitted
   double read_at_s = 0;    ///< when

@@ -16,8 +16,8 @@ constexpr std::array kLoad{Parameter{"bytes", Unit::bytes}, Parameter{"over_s", 
 constexpr std::array kKvCache{Parameter{"bytes", Unit::bytes}, Parameter{"after_s", Unit::seconds, 10}};
 constexpr std::array kWarmUp{Parameter{"bytes", Unit::bytes}, Parameter{"over_s", Unit::seconds, kRequired, 0.001},
                              Parameter{"form", Unit::word, 0, 0, 0, "exponential|log|linear"}};
-constexpr std::array kSettle{Parameter{"bytes", Unit::bytes}, Parameter{"over_s", Unit::seconds},
-                             Parameter{"steps", Unit::count, 3, 1, 1000}};
+constexpr std::array kSettling{Parameter{"bytes", Unit::bytes}, Parameter{"over_s", Unit::seconds},
+                               Parameter{"steps", Unit::count, 3, 1, 1000}};
 constexpr std::array kRunningMax{Parameter{"typical_bytes", Unit::bytes}, Parameter{"every_s", Unit::interval_s},
                                  Parameter{"sigma", Unit::ratio, 0.3, 0, 3}, Parameter{"max_bytes", Unit::bytes, 1e18}};
 constexpr std::array kCache{Parameter{"limit_bytes", Unit::bytes}, Parameter{"item_bytes", Unit::bytes},
@@ -102,16 +102,16 @@ Curve make_warm_up(const ShapeSpec& s, Random) {
 }
 
 /// The large steps come first, at times uniform over the span: an allocator finding its working set.
-Curve make_settle(const ShapeSpec& s, Random random) {
-  Steps settle;
+Curve make_settling(const ShapeSpec& s, Random random) {
+  Steps curve;
   double weight = 1;
-  for (double i = 0; i < s["steps"]; ++i, weight *= 0.6) settle.steps.push_back({0, weight});
-  scale_to(settle.steps, s["bytes"]);
+  for (double i = 0; i < s["steps"]; ++i, weight *= 0.6) curve.steps.push_back({0, weight});
+  scale_to(curve.steps, s["bytes"]);
   std::vector<double> times;
-  for (std::size_t i = 0; i < settle.steps.size(); ++i) times.push_back(random.uniform(0, s["over_s"]));
+  for (std::size_t i = 0; i < curve.steps.size(); ++i) times.push_back(random.uniform(0, s["over_s"]));
   std::sort(times.begin(), times.end());
-  for (std::size_t i = 0; i < times.size(); ++i) settle.steps[i].at_s = times[i];
-  return settle;
+  for (std::size_t i = 0; i < times.size(); ++i) curve.steps[i].at_s = times[i];
+  return curve;
 }
 
 Curve make_running_max(const ShapeSpec& s, Random random) {
@@ -125,7 +125,7 @@ Curve make_cache(const ShapeSpec& s, Random random) {
 
 /// Smaller and smaller steps at longer and longer intervals (1.5 times the previous one, +-20 %).
 Curve make_fragmentation(const ShapeSpec& s, Random random) {
-  Steps settle;
+  Steps curve;
   const double steps = s["steps"];
   double at = 0;
   double gap = 1;
@@ -133,12 +133,12 @@ Curve make_fragmentation(const ShapeSpec& s, Random random) {
   for (double i = 0; i < steps; ++i, gap *= 1.5, weight *= 0.8) {
     at += gap * random.around_one(0.2);
     if (at > 1e200) break;
-    settle.steps.push_back({at, weight});
+    curve.steps.push_back({at, weight});
   }
-  scale_to(settle.steps, s["bytes"]);
-  const double stretch = s["over_s"] / settle.steps.back().at_s;
-  for (Steps::Step& step : settle.steps) step.at_s *= stretch;
-  return settle;
+  scale_to(curve.steps, s["bytes"]);
+  const double stretch = s["over_s"] / curve.steps.back().at_s;
+  for (Steps::Step& step : curve.steps) step.at_s *= stretch;
+  return curve;
 }
 
 }  // namespace
@@ -147,7 +147,8 @@ extern const ShapeKind spike_shape{"spike", "a jump that stays, goes, or goes in
 extern const ShapeKind load_shape{"load", "a one-time load in shards", kLoad, make_load};
 extern const ShapeKind kv_cache_shape{"kv_cache", "one reservation after start-up", kKvCache, make_kv_cache};
 extern const ShapeKind warm_up_shape{"warm_up", "grows to a plateau", kWarmUp, make_warm_up};
-extern const ShapeKind settle_shape{"settle", "a few steps, the first the largest, then flat", kSettle, make_settle};
+extern const ShapeKind settle_shape{"settle", "a few steps, the first the largest, then flat", kSettling,
+                                    make_settling};
 extern const ShapeKind running_max_shape{"running_max", "largest batch so far: a caching allocator", kRunningMax,
                                          make_running_max};
 extern const ShapeKind cache_shape{"cache", "a cache that fills to its limit", kCache, make_cache};

@@ -90,10 +90,10 @@ class Simulation final : public Source {
         processes_(scenario_),
         instruments_(scenario_),
         busy_(scenario_.devices.size(), 0),
-        told_busy_(scenario_.devices.size(), false),
+        busy_reported_(scenario_.devices.size(), false),
         lost_(scenario_.devices.size(), false),
-        told_(scenario_.faults.size(), false),
-        told_limits_(scenario_.walls.size(), 0) {
+        fault_reported_(scenario_.faults.size(), false),
+        reported_limits_(scenario_.walls.size(), 0) {
     if (!scenario_.start) catalog_.clock_is_relative = true;
     for (const DeviceSpec& device : scenario_.devices) {
       catalog_.describe(device.info);
@@ -141,8 +141,8 @@ class Simulation final : public Source {
       const DeviceInfo& device = scenario_.devices[fault.device].info;
       if (fault.kind == FaultSpec::Kind::device_lost && t_s >= fault.from_s && t_s < fault.to_s)
         lost[fault.device] = true;
-      if (fault.kind == FaultSpec::Kind::xid && t_s >= fault.from_s && !told_[i]) {
-        told_[i] = true;
+      if (fault.kind == FaultSpec::Kind::xid && t_s >= fault.from_s && !fault_reported_[i]) {
+        fault_reported_[i] = true;
         Event xid = event(Event::Kind::xid, fmt::format("XID {} on {}", fault.code, device.name));
         xid.device_id = device.id;
         xid.xid = fault.code;
@@ -232,9 +232,9 @@ class Simulation final : public Source {
         const auto holding = std::find_if(run.holdings.begin(), run.holdings.end(),
                                           [&wall](const Holding& h) { return h.device == wall.device && h.interned; });
         if (!run.alive || holding == run.holdings.end() || !wall.limits(*run.spec)) continue;
-        std::uint64_t& told = told_walls_[{i, run.pid, run.start_ticks}];
-        if (told == bytes) continue;
-        told = bytes;
+        std::uint64_t& reported = reported_walls_[{i, run.pid, run.start_ticks}];
+        if (reported == bytes) continue;
+        reported = bytes;
         Event moved = event(Event::Kind::capacity, wall.name);
         moved.device_id = device;
         moved.pid = run.pid;
@@ -242,7 +242,7 @@ class Simulation final : public Source {
         moved.capacity_bytes = bytes;
         out.events.push_back(std::move(moved));
       }
-      const auto before = std::exchange(told_limits_[i], bytes);
+      const auto before = std::exchange(reported_limits_[i], bytes);
       if (before == bytes || before == 0) continue;
       const std::string was = format_bytes(static_cast<double>(before));
       Event note =
@@ -275,7 +275,7 @@ class Simulation final : public Source {
         out.samples.push_back({time_, id, static_cast<std::uint64_t>(value)});
       };
       emit_host(run, add, out);
-      if (run.started_s < 0 && !std::exchange(run.told_age, true)) add(Metric::process_age, t_s - run.started_s);
+      if (run.started_s < 0 && !std::exchange(run.age_reported, true)) add(Metric::process_age, t_s - run.started_s);
       if (run.spec->read_share) add(Metric::process_read, read_so_far(run, works, t_s));
       if (run.spec->clients) add(Metric::process_clients, *run.spec->clients);
     }
@@ -286,8 +286,8 @@ class Simulation final : public Source {
               {time_, catalog_.intern({Metric::host_available, device.id, 0, 0}), static_cast<std::uint64_t>(*left)});
     // A device is busy while any of its processes works. One whose processes have ended rests.
     for (std::size_t i = 0; i < rests.size(); ++i) {
-      if (rests[i]) told_busy_[i] = true;
-      if (!told_busy_[i] || lost_[i]) continue;
+      if (rests[i]) busy_reported_[i] = true;
+      if (!busy_reported_[i] || lost_[i]) continue;
       const SeriesId id = catalog_.intern({Metric::device_busy, scenario_.devices[i].info.id, 0, 0});
       out.samples.push_back(
           {time_, id, static_cast<std::uint64_t>(std::llround((1 - rests[i].value_or(1)) * kBusyWhole))});
@@ -299,7 +299,7 @@ class Simulation final : public Source {
     const ProcessSpec& spec = *run.spec;
     if (run.host.parts.empty()) return;
     if (const auto limit = spec.host_limit_bytes ? spec.host_limit_bytes : scenario_.host_memory_bytes;
-        limit && !std::exchange(run.told_limit, true)) {
+        limit && !std::exchange(run.limit_reported, true)) {
       Event wall = event(Event::Kind::capacity,
                          spec.host_limit_bytes
                              ? "memory.max of " + (spec.info.cgroup.empty() ? "/" + spec.name : spec.info.cgroup)
@@ -348,14 +348,15 @@ class Simulation final : public Source {
   Sampling sampling_;
   Processes processes_;
   Instruments instruments_;
-  std::vector<double> busy_;     ///< by device: share of time in which one of its processes works
-  std::vector<bool> told_busy_;  ///< by device: whether it is told how busy it is
+  std::vector<double> busy_;         ///< by device: share of time in which one of its processes works
+  std::vector<bool> busy_reported_;  ///< by device: whether it is told how busy it is
   std::vector<SeriesId> device_used_;
   std::vector<SeriesId> device_reserved_;
   std::vector<bool> lost_;
-  std::vector<bool> told_;
-  std::map<std::tuple<std::size_t, std::uint32_t, std::uint64_t>, std::uint64_t> told_walls_;  ///< by wall and process
-  std::vector<std::uint64_t> told_limits_;                                                     ///< by wall
+  std::vector<bool> fault_reported_;
+  std::map<std::tuple<std::size_t, std::uint32_t, std::uint64_t>, std::uint64_t>
+      reported_walls_;                          ///< by wall and process
+  std::vector<std::uint64_t> reported_limits_;  ///< by wall
   Timestamp time_{};
   SourceNotes notes_;
 };

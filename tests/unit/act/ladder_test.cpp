@@ -43,7 +43,7 @@ class Climbing {
         case Order::Kind::not_done:
           done.push_back(fmt::format("{} {}: {}", name, order.event, order.text));
           break;
-        case Order::Kind::say:
+        case Order::Kind::report:
           done.push_back("say: " + name);
           break;
         case Order::Kind::end:
@@ -51,11 +51,11 @@ class Climbing {
           break;
         case Order::Kind::undo:
           done.push_back("undo " + name);
-          ladder.settle_undo(order, undo_failure);
+          ladder.take_undo_result(order, undo_failure);
           break;
         case Order::Kind::act:
           done.push_back("act " + name);
-          ladder.settle(order, {outcome, {}, find_action(name)->undo != nullptr ? "state" : "", seen.time});
+          ladder.take_result(order, {outcome, {}, find_action(name)->undo != nullptr ? "state" : "", seen.time});
           break;
       }
     }
@@ -63,7 +63,7 @@ class Climbing {
   }
 
   Ladder ladder;
-  Settled::Kind outcome = Settled::Kind::done;
+  ActResult::Kind outcome = ActResult::Kind::done;
   std::string undo_failure;
 };
 
@@ -198,9 +198,9 @@ TEST(Ladder, AFailedCheckpointEndsTheLadderUnlessTheStepSaysOtherwise) {
     Climbing c(std::string("[[policy]]\nname = \"a\"\nwhen = { user = \"alice\" }\nsteps = [{ do = \"checkpoint\", "
                            "signal = \"USR1\"") +
                (continues ? ", on-failure = \"continue\"" : "") + " }, { do = \"terminate\" }]\n");
-    c.outcome = Settled::Kind::failed;
+    c.outcome = ActResult::Kind::failed;
     EXPECT_THAT(c.see(seen(0, {leaking()})), ElementsAre("begin a", "act checkpoint"));
-    c.outcome = Settled::Kind::done;
+    c.outcome = ActResult::Kind::done;
     const auto next = c.see(seen(1, {leaking()}));
     if (continues)
       EXPECT_THAT(next, ElementsAre("act terminate"));
@@ -507,13 +507,13 @@ RC_GTEST_PROP(LadderProperty, HoldsItsPromisesWhateverHappens, ()) {
         continue;
       }
       if (order.kind == Order::Kind::undo) {
-        ladder.settle_undo(order, "");
+        ladder.take_undo_result(order, "");
         held[order.climb].erase(order.step);
         continue;
       }
-      const auto kind = *rc::gen::element(Settled::Kind::done, Settled::Kind::done, Settled::Kind::failed);
-      const bool holds = find_action(order.action)->undo != nullptr && kind == Settled::Kind::done;
-      ladder.settle(order, {kind, {}, holds ? "state" : "", o.time});
+      const auto kind = *rc::gen::element(ActResult::Kind::done, ActResult::Kind::done, ActResult::Kind::failed);
+      const bool holds = find_action(order.action)->undo != nullptr && kind == ActResult::Kind::done;
+      ladder.take_result(order, {kind, {}, holds ? "state" : "", o.time});
       if (holds) held[order.climb].insert(order.step);
       last_step[order.climb] = order.step;
       last_time[order.climb] = o.time;
@@ -524,9 +524,9 @@ RC_GTEST_PROP(LadderProperty, HoldsItsPromisesWhateverHappens, ()) {
   for (int i = 0; i < 10; ++i) {
     for (Order& order : out)
       if (order.kind == Order::Kind::undo)
-        ladder.settle_undo(order, ""), held[order.climb].erase(order.step);
+        ladder.take_undo_result(order, ""), held[order.climb].erase(order.step);
       else
-        ladder.settle(order, {Settled::Kind::failed, {}, {}, at(now_s)});
+        ladder.take_result(order, {ActResult::Kind::failed, {}, {}, at(now_s)});
     out.clear();
     ladder.switch_off(true, "off");
     now_s += 1;

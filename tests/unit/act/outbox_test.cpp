@@ -272,7 +272,7 @@ Note act(const std::string& id, bool is_always_sent) {
 TEST(Outbox, AnActIsToldOnceHoweverOftenItIsReported) {
   Outbox box = outbox();
   box.take(act("freeze", true), at(0));
-  box.settle("webhook", box.messages().front().id, kDelivered, at(1));
+  box.take_outcome("webhook", box.messages().front().id, kDelivered, at(1));
   Outbox next = outbox();
   ASSERT_TRUE(next.load(box.save(), at(2)));
   next.take(act("freeze", true), at(3));
@@ -303,13 +303,13 @@ TEST(Outbox, FailuresAreTriedAgainEverLater) {
   for (const double wait : {5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0, 640.0, 900.0, 900.0}) {
     const Message* m = o.due("webhook", at(now));
     ASSERT_NE(m, nullptr) << now;
-    o.settle("webhook", m->id, kRetry, at(now));
+    o.take_outcome("webhook", m->id, kRetry, at(now));
     EXPECT_EQ(o.due("webhook", at(now + wait - 0.01)), nullptr) << wait;
     EXPECT_EQ(o.wake(), at(now + wait));
     now += wait;
   }
   EXPECT_THAT(o.take_warnings(), ElementsAre(HasSubstr("503")));  // once, not ten times
-  o.settle("webhook", o.due("webhook", at(now))->id, kDelivered, at(now));
+  o.take_outcome("webhook", o.due("webhook", at(now))->id, kDelivered, at(now));
   EXPECT_THAT(o.take_warnings(), ElementsAre(HasSubstr("delivered again")));
   EXPECT_TRUE(o.messages().empty());
 }
@@ -317,7 +317,7 @@ TEST(Outbox, FailuresAreTriedAgainEverLater) {
 TEST(Outbox, AReceiverMaySayWhenToComeAgain) {
   Outbox o = outbox();
   o.take(note(AlertNews::raised, device()), at(0));
-  o.settle("webhook", o.messages()[0].id, {Outcome::Kind::retry, "status 429", 120.0}, at(0));
+  o.take_outcome("webhook", o.messages()[0].id, {Outcome::Kind::retry, "status 429", 120.0}, at(0));
   EXPECT_EQ(o.due("webhook", at(119)), nullptr);
   EXPECT_NE(o.due("webhook", at(120)), nullptr);
 }
@@ -325,7 +325,7 @@ TEST(Outbox, AReceiverMaySayWhenToComeAgain) {
 TEST(Outbox, AClockSetBackDoesNotHoldTheQueue) {
   Outbox o = outbox();
   o.take(note(AlertNews::raised, device()), at(0));
-  o.settle("webhook", o.messages()[0].id, kRetry, at(0));
+  o.take_outcome("webhook", o.messages()[0].id, kRetry, at(0));
   EXPECT_NE(o.due("webhook", at(-86400)), nullptr);
 }
 
@@ -333,7 +333,7 @@ TEST(Outbox, ARefusedMessageDoesNotStandInTheWay) {
   Outbox o = outbox();
   o.take(note(AlertNews::raised, device()), at(0));
   o.take(note(AlertNews::raised, device("GPU-1")), at(0));
-  o.settle("webhook", o.due("webhook", at(0))->id, kRefused, at(0));
+  o.take_outcome("webhook", o.due("webhook", at(0))->id, kRefused, at(0));
   EXPECT_EQ(o.dropped(), 1U);
   ASSERT_NE(o.due("webhook", at(0)), nullptr);
   EXPECT_EQ(o.due("webhook", at(0))->device, "GPU-1");
@@ -344,12 +344,12 @@ TEST(Outbox, ChannelsDoNotWaitForEachOther) {
   Outbox o = outbox({}, {"webhook", "exec"});
   o.take(note(AlertNews::raised, device()), at(0));
   const std::string id = o.messages()[0].id;
-  o.settle("webhook", id, kRetry, at(0));
+  o.take_outcome("webhook", id, kRetry, at(0));
   ASSERT_NE(o.due("exec", at(0)), nullptr);
-  o.settle("exec", id, kDelivered, at(0));
+  o.take_outcome("exec", id, kDelivered, at(0));
   EXPECT_EQ(o.due("exec", at(0)), nullptr);
   EXPECT_EQ(o.messages().size(), 1U);
-  o.settle("webhook", id, kDelivered, at(5));
+  o.take_outcome("webhook", id, kDelivered, at(5));
   EXPECT_TRUE(o.messages().empty());
 }
 
@@ -382,7 +382,7 @@ TEST(Outbox, TheQueueIsBounded) {
 TEST(Outbox, ARestartLosesNothingAndTellsNothingTwice) {
   Outbox before = outbox();
   before.take(note(AlertNews::raised, device(), Severity::watch, 7), at(0));
-  before.settle("webhook", before.messages()[0].id, kRetry, at(0));
+  before.take_outcome("webhook", before.messages()[0].id, kRetry, at(0));
   Outbox o = outbox();
   ASSERT_TRUE(o.load(before.save(), at(10)));
   ASSERT_EQ(o.messages().size(), 1U);
@@ -404,7 +404,7 @@ TEST(Outbox, ARestartLosesNothingAndTellsNothingTwice) {
 TEST(Outbox, WhatIsNotRaisedAgainAfterARestartIsOver) {
   Outbox before = outbox();
   before.take(note(AlertNews::raised, device()), at(0));
-  before.settle("webhook", before.messages()[0].id, kDelivered, at(0));
+  before.take_outcome("webhook", before.messages()[0].id, kDelivered, at(0));
   Outbox o = outbox();
   ASSERT_TRUE(o.load(before.save(), at(10)));
   o.tick(at(10 + Outbox::kForget_s - 1));
@@ -468,7 +468,7 @@ TEST(OutboxProperty, EveryMessageIsDeliveredInOrderThroughFailuresAndRestarts) {
     rules.max_per_hour = 1e5;
     Outbox o = outbox(rules, {"webhook", "exec"});
     std::map<std::string, std::vector<std::string>> got;
-    std::vector<std::string> told;
+    std::vector<std::string> open;
     double now = 0;
     std::uint64_t seen = 0;
     const auto notice = [&] {
@@ -476,7 +476,7 @@ TEST(OutboxProperty, EveryMessageIsDeliveredInOrderThroughFailuresAndRestarts) {
         const auto number = std::stoull(m.id.substr(m.id.find('-') + 1));
         if (number <= seen) continue;
         seen = number;
-        told.push_back(m.id);
+        open.push_back(m.id);
       }
     };
     for (const std::uint8_t step : steps) {
@@ -491,12 +491,12 @@ TEST(OutboxProperty, EveryMessageIsDeliveredInOrderThroughFailuresAndRestarts) {
           o.take(note(AlertNews::cleared, key), at(now));
           break;
         case 2:
-          if (const Message* m = o.due(name, at(now))) o.settle(name, m->id, kRetry, at(now));
+          if (const Message* m = o.due(name, at(now))) o.take_outcome(name, m->id, kRetry, at(now));
           break;
         case 3:
           if (const Message* m = o.due(name, at(now))) {
             got[name].push_back(m->id);
-            o.settle(name, std::string(m->id), kDelivered, at(now));
+            o.take_outcome(name, std::string(m->id), kDelivered, at(now));
           }
           break;
         default: {
@@ -511,11 +511,11 @@ TEST(OutboxProperty, EveryMessageIsDeliveredInOrderThroughFailuresAndRestarts) {
     for (const char* name : {"webhook", "exec"})
       while (const Message* m = o.due(name, at(now))) {
         got[name].push_back(m->id);
-        o.settle(name, std::string(m->id), kDelivered, at(now));
+        o.take_outcome(name, std::string(m->id), kDelivered, at(now));
       }
     RC_ASSERT(o.messages().empty());
-    RC_ASSERT(got["webhook"] == told);
-    RC_ASSERT(got["exec"] == told);
+    RC_ASSERT(got["webhook"] == open);
+    RC_ASSERT(got["exec"] == open);
   }));
 }
 

@@ -64,7 +64,7 @@ const char* const kRungs = R"({ do = "checkpoint", signal = "USR1" }, { do = "fr
 void climb(Runner& runner, const Victim& victim, int from_s, int to_s) {
   for (int t = from_s; t < to_s; ++t) {
     runner.see(seen_of(victim, victim.subject(), t));
-    ASSERT_TRUE(runner.settle(60));
+    ASSERT_TRUE(runner.wait_for_orders(60));
   }
 }
 
@@ -138,7 +138,7 @@ TEST(Runner, AReusedPidIsNeverSignalled) {
   Subject other = victim.subject();
   other.process.start_ticks += 1;
   (*runner)->see(seen(0, {other}));
-  ASSERT_TRUE((*runner)->settle(60));
+  ASSERT_TRUE((*runner)->wait_for_orders(60));
   EXPECT_TRUE(victim.becomes("S"));
   EXPECT_THAT(events_of(folder.path()), ElementsAre("begin", "kill refused"));
 }
@@ -152,7 +152,7 @@ TEST(Runner, ARealUserWhomThePolicyDoesNotNameIsRefusedWhateverTheViewSays) {
   Subject claimed = victim.subject();
   claimed.user = "alice";
   (*runner)->see(seen(0, {claimed}));
-  ASSERT_TRUE((*runner)->settle(60));
+  ASSERT_TRUE((*runner)->wait_for_orders(60));
   EXPECT_TRUE(victim.becomes("S"));
   EXPECT_THAT((*runner)->state().acts.back().text, HasSubstr("a user that the policy does not name"));
 }
@@ -248,9 +248,9 @@ TEST(Runner, AnEvictionThatIsForbiddenForNowKeepsNobodyWaiting) {
   (*runner)->see(seen(0, {in_pod(evicted), killed.subject()}));
   ASSERT_TRUE(server.is_asked(3)) << "it is tried again and again";
   EXPECT_TRUE(killed.becomes("?")) << "the other act does not wait for it";
-  EXPECT_FALSE((*runner)->settle(0)) << "the eviction is still out";
+  EXPECT_FALSE((*runner)->wait_for_orders(0)) << "the eviction is still out";
   server.allow();
-  ASSERT_TRUE((*runner)->settle(60));
+  ASSERT_TRUE((*runner)->wait_for_orders(60));
   (*runner)->see(seen(1, {in_pod(evicted)}));
   const std::vector<std::string> events = events_of(folder.path());
   EXPECT_EQ(std::count(events.begin(), events.end(), "evict intent"), 1);
@@ -268,7 +268,7 @@ TEST(Runner, AForbiddenEvictionEndsWithItsEvidence) {
   (*runner)->see(seen(0, {in_pod(victim)}));
   ASSERT_TRUE(server.is_asked(2));
   (*runner)->see(seen(1, {}));  // it no longer leaks
-  ASSERT_TRUE((*runner)->settle(60));
+  ASSERT_TRUE((*runner)->wait_for_orders(60));
   server.allow();
   const int asked = server.asked();
   EXPECT_THAT(events_of(folder.path()), Contains("evict refused"));
@@ -284,7 +284,7 @@ TEST(Runner, AForbiddenEvictionFailsAtItsTimeLimit) {
   auto runner = Runner::open(std::move(options));
   ASSERT_TRUE(runner);
   (*runner)->see(seen(0, {in_pod(victim)}));
-  ASSERT_TRUE((*runner)->settle(60));
+  ASSERT_TRUE((*runner)->wait_for_orders(60));
   EXPECT_THAT((*runner)->state().acts.back().text,
               HasSubstr("PodDisruptionBudget forbids it, and still did after 0.1 s"));
 }
@@ -306,7 +306,7 @@ TEST(Runner, APodIsNotEvictedUnlessItsKubeletRunsTheContainer) {
   Subject subject = in_pod(victim);
   subject.container = "c-9";
   (*runner)->see(seen(0, {subject}));
-  ASSERT_TRUE((*runner)->settle(60));
+  ASSERT_TRUE((*runner)->wait_for_orders(60));
   EXPECT_EQ(server.asked(), 0);
   EXPECT_THAT((*runner)->state().acts.back().text, HasSubstr("the kubelet of node1 runs no container"));
 }
@@ -330,7 +330,7 @@ TEST(Runner, WhatIsFrozenIsHeldUntilItIsThawed) {
 /// The texts of the messages that `options` sends, as they come.
 std::shared_ptr<std::vector<std::string>> listen_to(RunnerOptions& options) {
   auto told = std::make_shared<std::vector<std::string>>();
-  options.tools.tell = [told](const Note& note) { told->push_back(note.text); };
+  options.tools.notify = [told](const Note& note) { told->push_back(note.text); };
   return told;
 }
 
@@ -369,7 +369,7 @@ TEST(Runner, WhatCouldNotBeDoneIsToldAndCounted) {
   Subject claimed = victim.subject();
   claimed.user = "alice";
   (*runner)->see(seen(0, {claimed}));
-  ASSERT_TRUE((*runner)->settle(60));
+  ASSERT_TRUE((*runner)->wait_for_orders(60));
   EXPECT_THAT(*told, ElementsAre(HasSubstr("POLICY a: kill refused: the process belongs to ")));
   EXPECT_EQ((*runner)->outcomes().at({"kill", "refused"}), 1U);
 }
@@ -602,10 +602,10 @@ TEST(Runner, AnActThatIsRefusedIsToldOnceAndItsLadderGoesOn) {
     auto runner = Runner::open(std::move(options));
     ASSERT_TRUE(runner);
     (*runner)->see(leaking);
-    ASSERT_TRUE((*runner)->settle(60));
+    ASSERT_TRUE((*runner)->wait_for_orders(60));
     for (int t = 1; t < 12; ++t) {
       (*runner)->see(site.seen(t));
-      ASSERT_TRUE((*runner)->settle(60));
+      ASSERT_TRUE((*runner)->wait_for_orders(60));
       if (t == 4) {
         EXPECT_TRUE(victim.becomes("Z?"));  // the seconds are not real ones
       }
@@ -637,7 +637,7 @@ TEST(Runner, AThrottledProcessWhoseQuotaCannotBeReadBackIsLeftAloud) {
   auto runner = Runner::open(std::move(options));
   ASSERT_TRUE(runner);
   (*runner)->see(site.seen(0));
-  ASSERT_TRUE((*runner)->settle(60));
+  ASSERT_TRUE((*runner)->wait_for_orders(60));
   EXPECT_EQ(site.left(), "throttled ");
   const std::string quota = site.folder + '/' + kJob + "/cpu.max";
   std::filesystem::permissions(quota, std::filesystem::perms::none);
@@ -658,7 +658,7 @@ pid_t start_agent(const Site& site, const std::function<void(RunnerOptions&)>& p
   int t = from_s;
   const auto tick = [&] {
     (*runner)->see(site.seen(t++));
-    (*runner)->settle(60);
+    (*runner)->wait_for_orders(60);
   };
   while (t < to_s) tick();
   // The seconds are not real ones: the kernel may still be about to end it.
@@ -676,7 +676,7 @@ int agent_with(const Site& site, const std::function<void(RunnerOptions&)>& prep
 
 /// What it tells goes into the file "told", a message per line.
 void tell_into_file(RunnerOptions& options, const std::string& folder) {
-  options.tools.tell = [folder](const Note& note) {
+  options.tools.notify = [folder](const Note& note) {
     std::ofstream(folder + "/told", std::ios::app) << note.act_id << '\n';
   };
 }
@@ -687,7 +687,7 @@ void expect_all_is_told(const std::string& folder) {
   const auto entries = read_audit(folder + "/store.db.acts.jsonl");
   ASSERT_TRUE(entries);
   for (const AuditEntry& entry : *entries) {
-    if (!must_be_told(entry)) continue;
+    if (!needs_notification(entry)) continue;
     EXPECT_TRUE(entry.is_for_people);
     EXPECT_TRUE(told.contains(note_of(entry).act_id)) << entry.action << ' ' << entry.event;
   }

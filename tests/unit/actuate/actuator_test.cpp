@@ -130,7 +130,7 @@ class Acting {
   void until(double to_s) {
     for (; fleet.now_s < to_s; fleet.now_s += 1) {
       actuator->tick();
-      ASSERT_TRUE(actuator->settle(60));
+      ASSERT_TRUE(actuator->wait_for_orders(60));
     }
   }
 

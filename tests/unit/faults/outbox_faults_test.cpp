@@ -145,7 +145,7 @@ TEST_F(OutboxFaults, WhatCouldNotBeSavedIsSavedLater) {
   {
     const Armed armed(io_plan(), io_call::rename, 1, FaultPlan::How::once);
     io_plan().let(true);
-    (*notifier)->tell(note(0));
+    (*notifier)->notify(note(0));
     ASSERT_TRUE(until([&] {
       std::ifstream in(given.queue_path);
       const std::string saved(std::istreambuf_iterator<char>(in), {});
@@ -184,10 +184,10 @@ TEST_F(OutboxFaults, ABurstIsToldOnceEach) {
   constexpr int kNotes = 60;
   // One after another, so that the queue is saved all the while that the first are reported.
   for (int i = 0; i < kNotes; ++i) {
-    (*notifier)->tell(note(i));
+    (*notifier)->notify(note(i));
     ASSERT_TRUE(until([&] { return (*notifier)->counts().incidents > static_cast<std::uint64_t>(i); }));
   }
-  EXPECT_EQ((*notifier)->settle(60), 0U);
+  EXPECT_EQ((*notifier)->flush(60), 0U);
   std::vector<std::string> ids = told(folder);
   EXPECT_EQ(ids.size(), static_cast<std::size_t>(kNotes));
   std::sort(ids.begin(), ids.end());
@@ -212,9 +212,9 @@ TEST_F(OutboxFaults, EachAllocationThatFailsLosesNothingAndTellsNothingTwice) {
       }
       ASSERT_TRUE(notifier) << notifier.error().message;
       memory_plan().let(true);
-      for (Note& one : notes) (*notifier)->tell(std::move(one));
+      for (Note& one : notes) (*notifier)->notify(std::move(one));
       // To the last: an attempt that is cut off at the end is made again by the next run.
-      EXPECT_TRUE(until([&] { return (*notifier)->settle(60) == 0; }));
+      EXPECT_TRUE(until([&] { return (*notifier)->flush(60) == 0; }));
       notifier->reset();
       memory_plan().let(false);
     }
@@ -222,7 +222,7 @@ TEST_F(OutboxFaults, EachAllocationThatFailsLosesNothingAndTellsNothingTwice) {
     {
       const auto notifier = Notifier::open(given);
       ASSERT_TRUE(notifier) << notifier.error().message;
-      EXPECT_EQ((*notifier)->settle(60), 0U);
+      EXPECT_EQ((*notifier)->flush(60), 0U);
     }
     std::vector<std::string> ids = told(folder);
     EXPECT_EQ(ids.size(), 2U);

@@ -192,8 +192,8 @@ TEST(OpenNotifier, MessagesNameTheHostTheScenarioAndTheTimeOfDay) {
   const auto notifier = watch.open("", "leaking_training");
   ASSERT_NE(notifier, nullptr);
   EXPECT_EQ(notifier->now(), kNow);
-  notifier->tell(Watch::note());
-  ASSERT_EQ(notifier->settle(kPatience_s), 0U);
+  notifier->notify(Watch::note());
+  ASSERT_EQ(notifier->flush(kPatience_s), 0U);
   EXPECT_THAT(watch.messages(), ElementsAre(AllOf(HasSubstr("\"host\":\"" + host_name() + '"'),
                                                   HasSubstr(R"("simulated":"leaking_training")"))));
 }
@@ -208,8 +208,8 @@ Silence silence_of_gpu(const std::string& gpu, double seconds) {
 /// A watch that notifies a program of one alert, which may be silenced.
 class Notifying : public testing::Test, protected Watch {
  protected:
-  void tell(AlertNews news) { listener.alert(sample.told(news)); }
-  void deliver() { notifier->settle(kPatience_s); }
+  void change(AlertNews news) { listener.alert(sample.told(news)); }
+  void deliver() { notifier->flush(kPatience_s); }
   void tick() {
     listener.tick({});
     deliver();
@@ -233,7 +233,7 @@ class Notifying : public testing::Test, protected Watch {
 
 TEST_F(Notifying, ASilencedAlertIsToldWhenItStandsAtTheEndOfTheSilence) {
   begin_silence();
-  tell(AlertNews::raised);
+  change(AlertNews::raised);
   tick();
   EXPECT_THAT(messages(), IsEmpty());
   end_silence();
@@ -243,14 +243,14 @@ TEST_F(Notifying, ASilencedAlertIsToldWhenItStandsAtTheEndOfTheSilence) {
 }
 
 TEST_F(Notifying, WhatEndsInSilenceIsToldAfterItOnlyWhereItsBeginningWas) {
-  tell(AlertNews::raised);
+  change(AlertNews::raised);
   deliver();
   begin_silence();
-  tell(AlertNews::cleared);
+  change(AlertNews::cleared);
   tick();
   EXPECT_THAT(messages(), ElementsAre(HasSubstr(R"("event":"raised")")));
-  tell(AlertNews::raised);
-  tell(AlertNews::cleared);
+  change(AlertNews::raised);
+  change(AlertNews::cleared);
   end_silence();
   EXPECT_EQ(notifier->counts().incidents, 0U);
 }
@@ -260,14 +260,14 @@ class ToldBeforeTheSilence : public Notifying, public testing::WithParamInterfac
 INSTANTIATE_TEST_SUITE_P(AndAgainInIt, ToldBeforeTheSilence, testing::Bool());
 
 TEST_P(ToldBeforeTheSilence, IsResolvedAfterIt) {
-  tell(AlertNews::raised);
+  change(AlertNews::raised);
   deliver();
   begin_silence();
-  tell(AlertNews::escalated);
-  tell(AlertNews::cleared);
+  change(AlertNews::escalated);
+  change(AlertNews::cleared);
   if (GetParam()) {
-    tell(AlertNews::raised);
-    tell(AlertNews::cleared);
+    change(AlertNews::raised);
+    change(AlertNews::cleared);
   }
   end_silence();
   EXPECT_THAT(messages(), ElementsAre(HasSubstr(R"("event":"raised")"), HasSubstr(R"("event":"resolved")")));
@@ -309,7 +309,7 @@ TEST(NotifyingWatch, AProgramGetsTheAlertOfASimulatedLeak) {
   play_a_leak(*notifier, watch.warn, true, told);
   ASSERT_FALSE(told.empty());
   ASSERT_EQ(told[0].news, AlertNews::raised);
-  notifier->settle(kPatience_s);
+  notifier->flush(kPatience_s);
   EXPECT_TRUE(finish_notifications(*notifier, true, watch.warn));
   EXPECT_THAT(watch.warnings, IsEmpty());
   const auto messages = watch.messages();
@@ -330,7 +330,7 @@ TEST(NotifyingWatch, ALeakWithoutDatesIsToldWithTheTimeOfDay) {
   std::vector<act::Note> told;
   play_a_leak(*notifier, watch.warn, false, told);
   ASSERT_FALSE(told.empty());
-  notifier->settle(kPatience_s);
+  notifier->flush(kPatience_s);
   EXPECT_TRUE(finish_notifications(*notifier, false, watch.warn));
   const auto messages = watch.messages();
   ASSERT_FALSE(messages.empty());
@@ -346,7 +346,7 @@ TEST(NotifyingWatch, AProgramThatFailsIsAWarningAtTheNextTick) {
   const Listener listener = notifying(*notifier, silences, watch.warn);
   const Raised sample;
   listener.alert(sample.told(AlertNews::raised));
-  ASSERT_EQ(notifier->settle(kPatience_s), 1U);
+  ASSERT_EQ(notifier->flush(kPatience_s), 1U);
   EXPECT_THAT(watch.warnings, IsEmpty());
   listener.tick({});
   EXPECT_THAT(watch.warnings, ElementsAre(AllOf(HasSubstr("notification to exec failed"), HasSubstr("exit status 3"),
@@ -369,8 +369,8 @@ TEST(FinishNotifications, SaysHowManyWereNotDelivered) {
   watch.to_one_that_fails();
   const auto notifier = watch.open("");
   ASSERT_NE(notifier, nullptr);
-  notifier->tell(Watch::note());
-  notifier->settle(kPatience_s);
+  notifier->notify(Watch::note());
+  notifier->flush(kPatience_s);
   EXPECT_FALSE(finish_notifications(*notifier, false, watch.warn));
   EXPECT_THAT(watch.warnings,
               ElementsAre(HasSubstr("notification to exec failed"), "1 notification was not delivered"));
@@ -378,7 +378,7 @@ TEST(FinishNotifications, SaysHowManyWereNotDelivered) {
   another.key.device_id = "GPU-2";
   another.incident = "another";
   another.suspect_pid = 0;
-  notifier->tell(another);
+  notifier->notify(another);
   watch.warnings.clear();
   EXPECT_FALSE(finish_notifications(*notifier, false, watch.warn));
   EXPECT_THAT(watch.warnings, ElementsAre("2 notifications were not delivered"));
@@ -392,10 +392,10 @@ TEST(FinishNotifications, WhatWasGivenUpWasNotDelivered) {
   const auto notifier = open_notifier(
       watch.config, "", {}, [time] { return time->load(); }, watch.warn);
   ASSERT_NE(notifier, nullptr);
-  notifier->tell(Watch::note());
-  notifier->settle(kPatience_s);
+  notifier->notify(Watch::note());
+  notifier->flush(kPatience_s);
   *time = kNow + std::chrono::hours{3};
-  while (notifier->counts().waiting > 0) notifier->settle(0.1);
+  while (notifier->counts().waiting > 0) notifier->flush(0.1);
   EXPECT_FALSE(finish_notifications(*notifier, false, watch.warn));
   EXPECT_THAT(watch.warnings, Contains(HasSubstr("dropped after 1 h")));
 }
@@ -405,8 +405,8 @@ TEST(FinishNotifications, WhatIsKeptGoesOutWithTheNextWatch) {
   watch.to_one_that_fails();
   auto notifier = watch.open(watch.store());
   ASSERT_NE(notifier, nullptr);
-  notifier->tell(Watch::note());
-  notifier->settle(kPatience_s);
+  notifier->notify(Watch::note());
+  notifier->flush(kPatience_s);
   EXPECT_FALSE(finish_notifications(*notifier, true, watch.warn));
   EXPECT_THAT(watch.warnings, Contains("1 notification was not delivered, kept for the next watch"));
   notifier.reset();
@@ -416,7 +416,7 @@ TEST(FinishNotifications, WhatIsKeptGoesOutWithTheNextWatch) {
   watch.warnings.clear();
   notifier = watch.open(watch.store());
   ASSERT_NE(notifier, nullptr);
-  notifier->settle(kPatience_s);
+  notifier->flush(kPatience_s);
   EXPECT_TRUE(finish_notifications(*notifier, true, watch.warn));
   EXPECT_THAT(watch.warnings, IsEmpty());
   EXPECT_THAT(watch.messages(), ElementsAre(AllOf(HasSubstr(R"("event":"raised")"), HasSubstr("NVIDIA A10"))));

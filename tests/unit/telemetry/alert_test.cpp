@@ -112,7 +112,7 @@ TEST_F(TracedLeak, TheAlertAndThePoliciesRecordNameTheLine) {
   EXPECT_THAT(*told, HasSubstr("100 % is still live"));
   for (const int until = second + 60; second < until; ++second) {
     tick(pipeline, second);
-    ASSERT_TRUE(runner->settle(60));
+    ASSERT_TRUE(runner->wait_for_orders(60));
   }
   const auto record = act::read_audit(act::audit_path(folder.file("store.db")));
   ASSERT_TRUE(record) << record.error().message;
