@@ -24,8 +24,8 @@ namespace {
 /// What a device is known by: a GPU, or a MIG instance of one.
 struct DriverDevice {
   std::string uuid;         ///< "GPU-..." or "MIG-..."
-  std::string name;         ///< empty: the driver does not tell
-  std::string pci_bus_id;   ///< "00000000:1d:00.0", of an instance its GPU's; empty: the driver does not tell
+  std::string name;         ///< empty: the driver does not report it
+  std::string pci_bus_id;   ///< "00000000:1d:00.0", of an instance its GPU's; empty: the driver does not report it
   std::string parent_uuid;  ///< of a MIG instance
   unsigned index = 0;       ///< the driver's, of an instance its GPU's; never CUDA's ordinal
   bool is_divided = false;  ///< a GPU in MIG mode: CUDA sees its instances, never itself

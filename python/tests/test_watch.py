@@ -246,7 +246,7 @@ def test_confirm_tells_garbage_from_a_leak(device):
 
 
 def test_confirming_growth_outside_the_allocator(device):
-    """Which garbage collection says nothing about, and the cache that it empties was there before, too. All that has grown since its onset is named."""
+    """Garbage collection shows nothing about it, and the cache that it empties existed before, too. The growth since the onset is named in full."""
     def outside():
         device.outside_bytes += 8 * MIB
 

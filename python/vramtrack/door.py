@@ -80,7 +80,7 @@ class Door:
         self._thread.start()
 
     def stay(self) -> None:
-        """It was opened for one session, and stays now."""
+        """Keeps it open, although it was opened for one session only."""
         self._once = False
 
     def close(self) -> None:

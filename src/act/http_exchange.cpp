@@ -232,7 +232,7 @@ void try_address(const HttpCall& call, const std::string& address, std::string_v
   httplib::Response answer;
   httplib::Error error = httplib::Error::Success;
   const bool is_whole = client.send(request, answer, error);
-  if (is_whole) out.head = head_of(answer);  // of one that has no body, such as 204, nothing told before
+  if (is_whole) out.head = head_of(answer);  // one without a body, such as 204, has reported nothing before
   const GuardVerdict verdict = is_too_large ? GuardVerdict::too_large : guard.verdict();
   if (verdict != GuardVerdict::none)
     std::tie(out.end, out.why) = end_of(verdict, call);

@@ -195,7 +195,7 @@ Result<KubernetesPod> find_pod(const KubernetesAccess& access, const std::string
 Result<KubernetesPod> pod_of(const ActRequest& request) {
   if (request.subject.pod.empty()) return fail("the process runs in no pod: its cgroup names none");
   auto pod = find_pod(request.tools.kubernetes, request.node(), request.subject.pod);
-  // The status of a pod is its kubelet's word, and nobody else on the node may write it.
+  // Only the kubelet writes the status of a pod; no other program on the node may.
   if (pod && !pod->containers.contains(request.subject.container))
     return fail(fmt::format(
         "the kubelet of {} runs no container {} in the pod {}/{}: the process is not of that pod",

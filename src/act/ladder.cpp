@@ -475,7 +475,7 @@ void Ladder::climb_on(Climb& climb, const Observation& seen, Orders& orders) {
   climb.waiting = true;
 }
 
-/// Acts on the node stay, since the reason for them remains: a person must take them back. Returns a text that says so,
+/// Acts on the node stay, since the reason for them remains: a person must undo them. Returns a text that says so,
 /// or an empty one.
 std::string Ladder::leave_node(Climb& climb) {
   std::string left;

@@ -105,7 +105,7 @@ struct Climb {
   std::string end_reason;
   std::optional<Claim> claim;
   std::string with;     ///< for a claimed one: the climb that its subject has
-  std::string refusal;  ///< for a claimed one: Unproven::reason; empty: none was told
+  std::string refusal;  ///< for a claimed one: Unproven::reason; empty: none was given
   std::string why;      ///< and why, for people
 
   [[nodiscard]] bool has_subject() const { return phase != Phase::claimed && phase != Phase::over; }

@@ -70,7 +70,7 @@ AuditEntry entry_of(const Claim& claim, bool dry_run, const RunnerOptions& optio
 }
 
 /// "policy evict (dry run): cordon: begin: ...; pid 4242 on GPU 0". What no policy caused is about policies as such,
-/// and what is only said is its own text.
+/// and a report is its own text.
 std::string entry_words(const AuditEntry& entry) {
   std::string what = entry.action;
   const bool is_text = entry.event == "say" || entry.event.starts_with("breaker_");

@@ -116,7 +116,7 @@ struct Actuator::Core {
     std::vector<Round> out;
     std::size_t looked_at = 0;
     const std::vector<act::Climb> climbs = runner->claims();
-    // Those that are climbed come first: their steps wait for the evidence.
+    // Claims with a ladder in progress come first: their steps wait for the evidence.
     for (const bool begun : {true, false})
       for (const act::Climb& one : climbs) {
         if (one.phase == act::Climb::Phase::over || one.has_subject() != begun) continue;

@@ -113,7 +113,7 @@ int run_actuator(const DaemonOptions& options) {
   std::filesystem::create_directories(options.folder, ec);
   std::filesystem::permissions(options.folder, std::filesystem::perms::group_write | std::filesystem::perms::others_all,
                                std::filesystem::perm_options::remove, ec);
-  // After the actuator, which tells it until its end.
+  // After the actuator, which reports to it until its end.
   const std::unique_ptr<act::Notifier> notifier =
       open_notifier(config, options.folder + "/actuate", {}, time_of_day, warn);
 

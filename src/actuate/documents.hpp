@@ -21,7 +21,7 @@ struct Summary {
   std::int64_t nodes_allowed = 0;
   std::size_t climbing = 0;
   std::optional<Timestamp> last_webhook;
-  std::vector<act::Climb> alerts_known;  ///< climbs of claims, the last heard of first
+  std::vector<act::Climb> alerts_known;  ///< climbs of claims, the latest first
   std::uint64_t webhooks = 0;
   std::uint64_t bad_webhooks = 0;
   std::uint64_t alerts = 0;

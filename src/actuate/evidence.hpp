@@ -41,7 +41,7 @@ bool is_same_host(const std::string& one, const std::string& other);
 /// as one of a device that does not answer.
 Status check_current(Witness& witness, Timestamp now);
 
-/// `witness` with every series on `node`: what distinguishes all of the fleet.
+/// `witness` with every series on `node`: what makes the series of a fleet distinct.
 act::Observation observation_of(Witness witness, const std::string& node);
 
 struct Evidence {

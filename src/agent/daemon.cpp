@@ -171,7 +171,7 @@ class Agent {
       log(Level::notice,
           "no Unix socket: XDG_RUNTIME_DIR is not set, so 'vramtrack top' and 'watch' will not find this agent; set "
           "agent.socket to the same file for all of them");
-    // A simulation that was not asked for wakes nobody up.
+    // Do not notify for the fallback simulation.
     if (simulated_.empty() || !options_.scenario.empty())
       notifier_ = open_notifier(config(), simulated_.empty() ? recorded : std::string(), simulated_, time_of_day, warn);
     if (notifier_) loop_->pipeline().listen(notifying(*notifier_, *silences_, warn));
@@ -413,8 +413,8 @@ class Agent {
   AgentOptions options_;
   std::optional<TemporaryFolder> temporary_;  ///< outlives the store in it
   std::optional<Silences> silences_;          ///< before the loop: its listeners ask it
-  std::unique_ptr<act::Notifier> notifier_;   ///< before the loop: it is told to the loop's end
-  std::unique_ptr<act::Runner> runner_;       ///< likewise; after the notifier, which it tells
+  std::unique_ptr<act::Notifier> notifier_;   ///< before the loop, which uses it to its end
+  std::unique_ptr<act::Runner> runner_;       ///< likewise; after the notifier, which it uses
   std::optional<Loop> loop_;
   double speed_ = 1;  ///< seconds of the loop's clock a second
   OwnUse own_use_;

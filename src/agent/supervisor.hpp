@@ -7,7 +7,7 @@
 namespace vramtrack::agent {
 
 /// Sends `state` ("READY=1") to $NOTIFY_SOCKET, the sd_notify protocol of systemd.service(5); nothing where it is not
-/// set. Never fails: without a supervisor there is nobody to tell.
+/// set. Never fails: without a supervisor it does nothing.
 void notify_supervisor(std::string_view state);
 
 /// Seconds between two WATCHDOG=1 that the supervisor wants at most; 0: none.

@@ -235,7 +235,7 @@ void check_store(Checkup& checkup, const Config& config) {
     checkup.add(Health::missing, "store", path + " is not writable", "set store.path, or watch with --no-record");
 }
 
-/// Nothing requires a running agent: without one, nothing is said. Returns whether one answers.
+/// Nothing requires a running agent: without one, nothing is printed. Returns whether one answers.
 bool check_agent(Checkup& checkup, const AgentConfig& config) {
   const auto socket = agent::find_agent(config);
   if (!socket) return false;

@@ -56,7 +56,7 @@ Result<Reading> read_file(const std::string& path) {
   return reading;
 }
 
-/// What is said of a text without a failure to get memory.
+/// The answer to a text without a failure to get memory.
 std::string nothing_found(const std::string& name, const Reading& reading) {
   std::string out = fmt::format("{}: no out-of-memory message found", name);
   if (const explain::Pasted text = explain::pasted(reading.head); !text.what.empty())

@@ -1,4 +1,4 @@
-// mark: tells the agent that a program has come to a point, so that growth is known per step or request.
+// mark: reports to the agent that a program has come to a point, so that growth is known per step or request.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -67,7 +67,7 @@ const CommandInfo mark_command{
     "For programs that cannot import vramtrack: 'top', the dashboard and the API then show how much memory the\n"
     "process grows from mark to mark. A process may be marked by its user, root and the agent's user, and from a\n"
     "container that mounts the agent's socket, by the pids inside that container. For a program under\n"
-    "'vramtrack run', 'vramtrack control --mark' puts marks into its trace.\n"
+    "'vramtrack run', 'vramtrack control --mark' writes marks into its trace.\n"
     "Exit: 0 marked, 2 no agent answers, or the agent sees no such process of yours.",
     declare};
 

@@ -112,7 +112,7 @@ int run_command_with(const RunOptions& options, const LayeredConfig& layers, Con
   LiveSites sites(sites_of_trace);
   run::RunListener listener;
   listener.warn = [&](const std::string& text) { console.warn(text); };
-  bool is_asked = false;  // to stop, by somebody who may ask again
+  bool is_asked = false;  // to stop; the user may ask again
   listener.report = [&] {
     is_asked = true;
     return sites.json();

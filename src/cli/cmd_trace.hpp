@@ -50,7 +50,7 @@ extern const CommandInfo trace_export_verb;
 Result<std::unique_ptr<OpenTrace>> open_run(const std::vector<std::string>& files, const TraceOptions& options,
                                             trace::Symbols& symbols, trace::NativeNames* native,
                                             trace::ChangeVisit visit = {});
-/// The same for somebody who waits for it: a Progress says what is read.
+/// The same for interactive use: a Progress shows what is read.
 Result<std::unique_ptr<OpenTrace>> open_run(Console& console, const std::vector<std::string>& files,
                                             const TraceOptions& options, trace::Symbols& symbols,
                                             trace::NativeNames* native, trace::ChangeVisit visit = {});

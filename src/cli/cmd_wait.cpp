@@ -21,7 +21,7 @@ using std::chrono::steady_clock;
 constexpr int kMet = 0;
 constexpr int kTimedOut = 1;
 constexpr int kFailed = 2;
-/// While nothing changes, it is said again after this long that somebody still waits.
+/// While nothing changes, the message that it still waits is repeated after this long.
 constexpr double kPrintAgain_s = 60;
 
 struct WaitOptions {

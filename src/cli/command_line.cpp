@@ -83,7 +83,7 @@ void declare(Declared& command, const Argument& argument) {
   if (argument.is_required && !argument.reads_stdin) option->required();
 }
 
-/// One that is not named has no arguments: most of what a start would cost is theirs.
+/// A command that is not named gets no arguments, because they cost most of the start.
 std::unique_ptr<Declared> declare(CLI::App& above, const CommandInfo& info, bool is_named) {
   auto command = std::make_unique<Declared>();
   command->info = &info;
@@ -393,7 +393,7 @@ Parsed parse_command_line(std::span<const CommandInfo* const> commands, int give
   app.require_subcommand(1);
   app.footer(footer());
   std::vector<std::unique_ptr<Declared>> declared;
-  // One that is named is all that is parsed; the help and what is said of unknown words name all.
+  // One that is named is all that is parsed; the help and the messages about unknown words name all.
   const std::string_view first = argc > 1 ? argv[1] : "";
   const bool is_alone = is_command(commands, first) || first == "--version" || first == "-v";
   for (const CommandInfo* info : commands)

@@ -63,7 +63,7 @@ std::string Printer::status_text(const View& view) const {
   return json_ ? find_report("json")->render(view, {}) : status_table(view, console_.style());
 }
 
-/// What the view warns of, and nobody has been told yet: once, above the tables.
+/// Warnings of the view that have not been printed yet: once, above the tables.
 void Printer::print_new_warnings(const View& view) {
   if (json_) return;  // each row has them
   for (const std::string& text : view.warnings)

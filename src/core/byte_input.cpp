@@ -20,7 +20,7 @@ namespace vramtrack {
 namespace {
 
 constexpr std::size_t kRawBytes = 256 * kBytesPerKiB;
-/// A size that burdens nobody: below it, no ratio is too high.
+/// A harmless size: below it, no ratio is too high.
 constexpr std::uint64_t kAlwaysBytes = 64 * kBytesPerMiB;
 constexpr std::size_t kMagicBytes = 4;
 

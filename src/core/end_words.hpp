@@ -1,7 +1,7 @@
 // How a run ended, in words. Each EndKind is worded here and nowhere else: for the surfaces
 // (report/conclusion_words), and for the reason that the engine keeps with an alert.
 //
-// That reason is text, as `because` is: it is stored and sent with its alert, and it is still told when the device
+// That reason is text, as `because` is: it is stored and sent with its alert, and it is still reported when the device
 // shows the end of a later run.
 #pragma once
 

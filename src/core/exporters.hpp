@@ -34,7 +34,7 @@ struct WorkloadLabels {
   Names job, job_name, user, name_space, pod, container, image, framework, pid, process_name;
 };
 
-/// Metrics that tell more about whom a GPU works for.
+/// Metrics that describe the user of a GPU.
 struct ContextMetrics {
   Names pods;   ///< whose labels name a pod, its container and its image
   Names cache;  ///< the share of a key-value cache in use, 0 to 1

@@ -8,7 +8,7 @@
 
 namespace vramtrack {
 
-/// Stretches of time are told apart by how long ago their middle is: up to each of these. The younger, the finer.
+/// Stretches of time are distinguished by how long ago their middle is: up to each of these. The younger, the finer.
 inline constexpr std::array<double, 15> kStretches_s = {
     60,   120,   180,   300,   450,
     600,  900,   1800,  2700,  3600,

@@ -13,7 +13,8 @@
 
 namespace vramtrack {
 
-/// How a run went. `rising`: its floor still rose when it ended, so that nobody knows whether it would have settled.
+/// How a run went. `rising`: its floor still rose when it ended, so that it is not known whether it would have become
+/// flat.
 enum class RunOutcome : std::uint8_t { settled, rising, leaked, out_of_memory };
 
 std::string_view to_string(RunOutcome outcome);

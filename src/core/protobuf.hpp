@@ -37,7 +37,7 @@ class ProtoFields {
         return true;
       }
       default:
-        return false;  // groups, which nobody writes any more
+        return false;  // groups, which are obsolete
     }
   }
 

@@ -1,5 +1,5 @@
-// Files that a program with other rights than their owner's opens: the path must lead to a regular file, and to the one
-// that was meant. A FIFO could make it wait for ever, and a link made by somebody else could lead it to any file.
+// Safe opening of files for a program with other rights than their owner: the path must lead to a regular file, the
+// intended one. A FIFO could make the program wait for ever, and another user's link could lead it to any file.
 #pragma once
 
 #include <sys/stat.h>

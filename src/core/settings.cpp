@@ -79,7 +79,7 @@ std::optional<std::string> variable_setting(std::string_view name) {
 /// For longer names the distance says nothing, and a hostile name must not cost quadratic time.
 constexpr std::size_t kMostOfAName = 64;
 
-/// A name that somebody began to type is nearer than any typing error.
+/// An incomplete name is nearer than any typing error.
 std::size_t distance_to(std::string_view name, std::string_view candidate) {
   const bool begun = name.size() > 2 && candidate.substr(0, name.size()) == name;
   return begun ? 1 : edit_distance(name, candidate);

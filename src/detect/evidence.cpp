@@ -168,7 +168,7 @@ double seen_before(const Window& w, const Evidence& e) {
   return seen;
 }
 
-/// How long the floor lay still before the window.
+/// How long the floor was flat before the window.
 double quiet_before(const Window& w, const Evidence& e) {
   const double still_bytes = kStillShare * e.net_bytes;
   const double seen_s = w.scales.quiet_before_s(w.k, e.start, e.start_bytes - still_bytes, e.start_bytes + still_bytes);

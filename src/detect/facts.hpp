@@ -1,5 +1,5 @@
 // Facts: what is known of a series besides its memory: what its program reads, how busy it keeps the GPU, what kind of
-// program it is. They tell a load, and a rise that may be a morning's, from a leak. Pure: no clock, no I/O.
+// program it is. They distinguish a load, and a rise that may be a morning's, from a leak. Pure: no clock, no I/O.
 #pragma once
 
 #include <cstddef>
@@ -52,7 +52,7 @@ struct Load {
 /// Lifetimes.
 class Facts {
  public:
-  // What the engine tells. Times do not decrease.
+  // What the engine reports. Times do not decrease.
   /// The share of time, 0..1, since the reading before in which the GPU worked for this series' program.
   void busy(Timestamp time, double ratio);
   /// What the program has read so far, and what its device received in the time since the reading before.

@@ -33,7 +33,7 @@ constexpr double kNewHighShare = 0.05;
 constexpr std::size_t kMostLoadBuckets = 3;
 /// A step is a load beside steps that are this many times smaller.
 constexpr double kMuchLarger = 3;
-/// Rates within this factor are those of one growth.
+/// Rates within this factor belong to one growth.
 constexpr double kAlikeRates = 3;
 /// A rise at less than this share of the rate before, which has lasted for three times as long, straight, is another.
 constexpr double kSlower = 0.3;

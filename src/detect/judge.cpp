@@ -493,7 +493,7 @@ LifetimesWord Judge::lifetimes_of(const Standing& standing) const {
 }
 
 /// As seen, or as facts show if that was not its beginning: what it held may have been there for long, and a program
-/// that is old when it is first seen with next to nothing has not begun then.
+/// that is old when it is first seen with next to nothing began earlier.
 Judge::Life Judge::life() const {
   const Life seen{life_, static_cast<double>(life_bytes_),
                   began_ || !(static_cast<double>(life_bytes_) > kNothingShare * limit_bytes_.value_or(0))};

@@ -39,7 +39,7 @@ class BrokenLines {
     }
     const double slope = moments_.tt > 0 ? hinge_t / moments_.tt : 0;
     const double size = hinge_squares - hinge * hinge / moments_.n - slope * hinge_t;
-    // A hinge that is a line itself leaves rounding.
+    // If the hinge is a line itself, only rounding errors are left.
     const double c = size > kRounding * hinge_squares ? along / size : 0;
     const double early = line_.slope_per_s - c * slope;
     return {0, early, early + c, std::max(0.0, line_squares_ - c * along)};

@@ -15,7 +15,7 @@ namespace vramtrack {
 /// What lifetimes show about a rise.
 struct LifetimesWord {
   enum class Kind : std::uint8_t {
-    none,    ///< not told, or the lines that are told do not explain the rise, or it cannot be decided
+    none,    ///< not reported, or the reported lines do not explain the rise, or it cannot be decided
     stays,   ///< what made up the first half of the rise is still live: a leak, or a cache that fills
     dies,    ///< it was released, and other memory has taken its place: load that grows
     stopped  ///< the lines that grew allocate no more

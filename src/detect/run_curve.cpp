@@ -19,7 +19,7 @@ constexpr double kLastShare = 0.15;
 constexpr double kLastParts = 2;
 constexpr double kRisingShare = 0.05;
 constexpr double kLeastRising_bytes = 64 * kMiB;
-/// A run whose alert was active did settle if its floor lay still for this last share of its life: an alert outlives
+/// A run with an active alert did settle if its floor was flat for this last share of its life: an alert outlives
 /// the growth.
 constexpr double kStillShare = 0.25;
 

@@ -1,4 +1,4 @@
-// From verdicts to what people are told: suspicions, leaks that are only shown, alerts (docs/design/0029-paging.md).
+// From verdicts to what is reported: suspicions, leaks that are only shown, alerts (docs/design/0029-paging.md).
 #include <fmt/format.h>
 
 #include <utility>
@@ -211,7 +211,7 @@ Basis Engine::Core::basis_of(const SeriesState& s) const {
   return most;
 }
 
-/// It is told as a leak from here on. The record of it is its suspicion, until an alert is raised.
+/// It is shown as a leak from here on. The record of it is its suspicion, until an alert is raised.
 void Engine::Core::leak_is_found(SeriesState& s, const Verdict& v) {
   s.leaks_since = tick;
   if (s.alert() == nullptr) record_leak(s, v);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kNothingAfter = "there are no samples after memory ran out";
 
-/// Nothing is told to grow that is at rest, and nothing is predicted of what has ended, whoever decided that.
+/// What is at rest is not reported as growing, and what has ended has no forecast, whichever stage decided that.
 void drop_what_does_not_go_on(Finding& f, bool ended) {
   if (!f.leak && (f.state == State::steady || f.state == State::cycling || f.state == State::too_short)) {
     f.growth_bytes_per_s = {};
@@ -96,7 +96,7 @@ void Engine::Core::leave_the_past(const SeriesState& device, Found& v) const {
     if (is_past(dissent)) forget(dissent);
 }
 
-/// Where nobody tells who holds what, a total that has moved up and down between these levels before does not run out
+/// If no source reports who holds what, a total that has moved up and down between these levels before does not run out
 /// of memory within them: what one program releases another takes.
 void Engine::Core::leave_to_band(const SeriesState& s, Finding& f) const {
   if (!grows(f) || !f.onset || !s.detector) return;
@@ -112,7 +112,7 @@ void Engine::Core::leave_to_band(const SeriesState& s, Finding& f) const {
                   scale.bytes(known->lowest_bytes), scale.bytes(known->highest_bytes), known->swings, f.because);
 }
 
-/// An alert that is active near a full card although the curve shows no leak any more is told as what it is.
+/// An alert that is active near a full card although the curve shows no leak any more is reported as what it is.
 void Engine::Core::hold_near_full(const SeriesState& s, Decided& v) const {
   if (s.leaks() || s.alert() == nullptr || v.finding.leak || s.ended) return;
   Finding& f = v.finding;
@@ -302,7 +302,7 @@ void Engine::Core::hold_by_policy(const SeriesState& s, Decided& v) const {
                           scale.duration(seconds_between(hold->since, s.last_time)), f.because);
 }
 
-/// A device's growth as its total and its processes show it, where nobody knows what none of them holds.
+/// A device's growth as its total and its processes show it, if what none of them holds is not known.
 void Engine::Core::judge_by_total(const SeriesState& device, Attributed& v) const {
   Finding& f = v.finding;
   const Attribution a = attribution(device, f);

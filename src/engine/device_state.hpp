@@ -15,7 +15,7 @@
 
 namespace vramtrack {
 
-/// Somebody reported that a program ended, not which.
+/// A report that a program ended, without its pid.
 struct EndReport {
   Timestamp time;
   std::string text;      ///< for people: who reported it, and how

@@ -34,7 +34,7 @@ void Endings::take_growth(End& end, const SeriesState& series, const Finding& fi
   end.onset = finding.onset;
   end.confidence = finding.confidence;
   end.r_squared = finding.r_squared;
-  // The onset is estimated again with each sample; it cannot be later than when it was told as a leak.
+  // The onset is estimated again with each sample; it cannot be later than the time when it was first shown as a leak.
   if (end.onset && series.leaks()) end.onset = std::min(*end.onset, *series.leaks_since);
 }
 
@@ -59,7 +59,7 @@ void Endings::take_out_of_memory(const Event& event) {
 void Endings::take_end(const Event& event) {
   const auto take = [&](SeriesState& s) {
     if (!s.is_total()) return;
-    // A launcher tells of the end that the kernel has told of.
+    // A launcher reports an end that the kernel has already reported.
     const bool by_host = event.killed_by_host || (s.device->end_report && s.device->end_report->by_host);
     s.device->end_report = EndReport{event.time, event.text, by_host};
   };
@@ -67,7 +67,7 @@ void Endings::take_end(const Event& event) {
   table_.for_device({event.device_id, event.host}, take);
 }
 
-/// One report explains one end, and people are told which.
+/// One report explains one end, and the notification names it.
 void Endings::use_report(SeriesState& total, EndKind how) {
   engine_.add_notice({now_, std::move(total.device->end_report->text)});
   total.device->end_report.reset();
@@ -227,7 +227,7 @@ void Endings::device_ends(SeriesState& total, End end, std::uint64_t process_byt
   const bool has_fallen = total.last_bytes < total.device->last_end->used_bytes;
   total.device->floor_since_end = has_fallen ? total.last_bytes : total.device->last_end->used_bytes;
   total.device->samples_since_end = has_fallen ? 1 : 0;
-  // A run that grew until its end is reported by itself, even if other programs continue beside it.
+  // A run that grew until its end is reported separately, even if other programs continue beside it.
   const End& how = *total.device->last_end;
   const bool run_is_over =
       has_fallen && (how.growth_bytes_per_s || all_taken_is_gone(total, static_cast<double>(how.used_bytes),
@@ -276,7 +276,7 @@ void Endings::close_run(SeriesState& total, Timestamp gone_at) {
   judge_anew(total);
 }
 
-/// A run is judged by itself: what an earlier one, or the time between, left in the detectors says nothing about it.
+/// A run is judged separately: what an earlier one, or the time between, left in the detectors says nothing about it.
 void Endings::judge_anew(SeriesState& total) {
   if (!total.detector) return;
   total.judge_anew(config_.detection, catalog_.scale);

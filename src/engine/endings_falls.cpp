@@ -218,7 +218,7 @@ Endings::Means Endings::meaning_of(const Fall& fall, const SeriesState& total, E
   if (who != nullptr) {
     if (is_gone(*who, fall, total, fallen)) {
       name(end, *who);
-      // Its own figures may say more. They must be heard before the alert of the device ends and is reported.
+      // Its own figures may show more. They must be read before the alert of the device ends and is reported.
       if (!who->ended) {
         const End its = end_of_process(*who, {});
         end.how = std::max(end.how, its.how);

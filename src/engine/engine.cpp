@@ -214,7 +214,7 @@ void Engine::Core::end_process(const Event& event) {
 void Engine::Core::end(SeriesState& s, std::optional<EndKind> reported) {
   std::string left;
   const std::optional<MemoryWall> its_wall = wall(s);
-  // As told last: of the wall, too, which the series itself does not know.
+  // As reported last, including the wall, which the series itself does not have.
   const std::string because = its_wall && s.detector && grows(s.finding()) ? verdict(s).finding.because : std::string();
   if (s.key.metric == Metric::process_used) {
     remember_run(s);

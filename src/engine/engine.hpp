@@ -36,7 +36,7 @@ struct ProgramMemory {
   std::function<std::optional<Program>(const ProgramIdentity&)> find;
   /// A run has ended: replaces what is remembered.
   std::function<void(const ProgramIdentity&, const Program&)> put;
-  /// For a device whose processes nobody lists, each time from idle to idle counts as a run, too: of what it is one
+  /// For a device without a list of processes, each time from idle to idle counts as a run, too: of what it is one
   /// that begins at that time. Empty: it is not known, and the run does not count. Null: no run of a device does.
   std::function<std::string(const SeriesKey& device, Timestamp begin)> program_on;
   /// Added to the times of runs: for recordings without dates, which would otherwise all begin at the same time.

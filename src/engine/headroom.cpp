@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMostAlerts = 256;
 constexpr std::size_t kRunsAsked = 3;
-/// A program that hands its memory to the next one, or a listing that is older than the device's reading, passes.
+/// Shorter than this: a program hands its memory to the next one, or a listing is older than the device's reading.
 constexpr double kLasts_s = kSecondsPerMinute;
 
 /// What a series will need, by its own run and by earlier ones.
@@ -20,7 +20,8 @@ struct Need {
   std::uint32_t earlier_runs = 0;
 };
 
-/// Earlier runs tell of the device on which they held most: of a program on several devices they say nothing of each.
+/// Earlier runs record the device on which they held most: for a program on several devices they show nothing about
+/// each.
 Need need_of(const SeriesState& process, const SeriesTable& table, const RunMemory* runs) {
   Need need{static_cast<double>(process.peak_bytes), 0};
   if (runs == nullptr) return need;
@@ -32,7 +33,7 @@ Need need_of(const SeriesState& process, const SeriesTable& table, const RunMemo
   return devices > 1 ? need : Need{earlier->bytes, earlier->runs};
 }
 
-/// Likewise of a device whose processes nobody lists, and of which a run continues.
+/// Likewise for a device without a list of processes, while a run of it continues.
 Need need_of_runs(const SeriesState& device) {
   const std::vector<Run>& runs = device.device->runs.all();
   Need need{static_cast<double>(runs.back().peak_bytes), 0};

@@ -1,4 +1,4 @@
-// Marks: points that processes come to, as they or others tell: how memory grows from one to the next.
+// Marks: points that processes come to, as they or others report: how memory grows from one to the next.
 #pragma once
 
 #include <cstdint>

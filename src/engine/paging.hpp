@@ -1,6 +1,6 @@
 // Paging: when people are notified of a leak, and when that is taken back (docs/design/0029-paging.md).
 //
-// That something leaks is a conclusion; to wake somebody for it is a decision about time. It is made here and nowhere
+// That something leaks is a conclusion; to page somebody about it is a decision about time. It is made here and nowhere
 // else: what raises, upgrades or withdraws an alert about growth asks decide_page().
 //
 //   verdict, what is known besides the curve, how full, how long it stands still  ->  decide_page()  ->  PageDecision
@@ -23,7 +23,7 @@ struct Move {
   double quantum_bytes = 0;  ///< a smaller rise is none
   double window_s = 0;       ///< what is higher for a shorter time is a spike, and none either
 
-  /// `cycle_s`: if it is told by the lows of cycles, the time between two, and no less is waited for.
+  /// `cycle_s`: if the lows of cycles show it, the time between two, the least that is waited for.
   /// A twentieth of the `free_bytes` that are left, or what grows in five minutes, whichever is less; an eighth of the
   /// time that it has grown or of what is left, whichever is less, and ten minutes at most.
   static Move of(std::optional<double> free_bytes, double growth_bytes_per_s, double grown_s,
@@ -77,7 +77,7 @@ class Standstill {
 struct PageFacts {
   Stage stage = Stage::none;
   bool leak = false;               ///< the verdict, whatever decided it
-  bool at_rest = false;            ///< told as a leak, but neither a rate nor an end can be given at this moment
+  bool at_rest = false;            ///< shown as a leak, but neither a rate nor an end can be given at this moment
   Basis basis = Basis::curve;      ///< what has decided, besides the curve
   std::optional<Interval> left_s;  ///< until memory runs out; nullopt: cannot be predicted
   double grown_s = 0;              ///< since the growth began
@@ -87,7 +87,7 @@ struct PageFacts {
   double flat_s = 0;               ///< since it came to where it is: Standstill::flat_s()
   double usual_pause_s = 0;        ///< between its moves; 0: not known
   double period_s = 0;             ///< between two samples
-  double cycle_s = 0;              ///< between the lows by which it is told: Detector::cycle_s()
+  double cycle_s = 0;              ///< between the lows that show it: Detector::cycle_s()
   std::optional<double> left_bytes;  ///< how much it still rises at most, where it slows down: Detector
   double free_bytes = 0;             ///< until memory runs out
   double used_bytes = 0;

@@ -45,7 +45,7 @@ constexpr double kStillExplains = 0.6;
 constexpr double kRarely = 2;
 /// A program that came while the device was watched may load for this long, whatever the device shows of that.
 constexpr double kMayLoad_s = 36 * kSecondsPerMinute;
-/// The second half of a growth is looked at by itself if it brought this share.
+/// The second half of a growth is examined separately if it brought this share.
 constexpr double kLateShare = 0.2;
 
 /// Growth by less than this share of the free memory is small: waiting costs nothing.
@@ -106,7 +106,7 @@ bool Engine::Core::is_part_of(const SeriesState& s, const std::optional<Suspect>
 void Engine::Core::part_changes(SeriesState& part) {
   DeviceState& device = *part.device;
   if (part.key.metric == Metric::allocator_allocated) allocator_changes(part);
-  // One may have ceased to be a part since.
+  // The series may have ceased to be a part since.
   const bool was_leaking = device.leaking.erase(part.id) > 0;
   if (!is_part(part) && !was_leaking) return;
   if (part.leaks() && is_part(part)) device.leaking.insert(part.id);
@@ -116,7 +116,7 @@ void Engine::Core::part_changes(SeriesState& part) {
 }
 
 /// Whether, as far as the device's total shows, others release what the part takes: it is not suspected, or moves
-/// within its band, on a device that several programs share. The end of a process releases once, which tells nothing
+/// within its band, on a device that several programs share. The end of a process releases once, which shows nothing
 /// about what comes next.
 bool Engine::Core::others_give_back(const SeriesState& part) const {
   const SeriesState* const total = part.device->used;
@@ -495,7 +495,7 @@ void Engine::Core::follow_runs(SeriesState& s) {
   if (s.runs_climb || s.suspicion() != nullptr) queue(s);
 }
 
-/// What the runs of the program show one after the other, no run shows by itself.
+/// What several runs of the program show together, and no single run shows.
 void Engine::Core::suspect_by_runs(const SeriesState& s, Explained& v) const {
   if (!s.runs_climb || v.finding.stage != Stage::none) return;
   const Climb& climb = *s.runs_climb;

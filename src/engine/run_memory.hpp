@@ -15,7 +15,7 @@
 namespace vramtrack {
 
 /// A process's run is the run of its series; with several devices, of the one where it held most. A device's run is the
-/// time between two moments at which nothing used it: only if nobody lists processes, and the memory wants it.
+/// time between two moments at which nothing used it: only if processes are not listed, and the memory supports it.
 ///
 ///   first sample -> find -> Experience -> the series' detector        last sample -> RunCurve -> put
 class RunMemory {
@@ -24,7 +24,7 @@ class RunMemory {
   RunMemory(ProgramMemory memory, const Catalog& catalog, SeriesTable& table)
       : memory_(std::move(memory)), catalog_(catalog), table_(table) {}
 
-  /// From here on, the memory is asked and told.
+  /// From here on, the memory is read and written.
   void use(ProgramMemory memory) { memory_ = std::move(memory); }
 
   /// After the series' detector has seen the sample. O(1).

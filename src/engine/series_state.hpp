@@ -79,7 +79,7 @@ struct SeriesState {
     return suspicions.empty() || suspicions.back().cleared ? nullptr : &suspicions.back();
   }
   [[nodiscard]] bool leaks() const { return leaks_since.has_value(); }
-  /// It may leak, and is not told as a leak.
+  /// It may leak, and is not shown as a leak.
   [[nodiscard]] bool is_suspected() const { return !leaks() && suspicion() != nullptr; }
   /// The alert that is active; nullptr if there is none. It may outlast its leak near a full card.
   [[nodiscard]] Alert* alert() { return alerts.empty() || alerts.back().cleared ? nullptr : &alerts.back(); }
@@ -122,8 +122,8 @@ struct SeriesState {
   History history;
   std::unique_ptr<FloorCurve> floors;  ///< only for an allocator's series
   std::unique_ptr<Facts> facts;        ///< null: none are known
-  bool reports_busy = false;           ///< its driver tells how busy its process is
-  bool has_run = false;                ///< its driver has told that its process runs something on the device
+  bool reports_busy = false;           ///< its driver reports how busy its process is
+  bool has_run = false;                ///< its driver has reported that its process runs something on the device
   PeriodEstimate period;
   std::vector<Alert> alerts;
   std::vector<Alert> suspicions;        ///< see SeriesView::suspicions; for a standing one, `cleared` is empty
@@ -134,7 +134,7 @@ struct SeriesState {
   std::optional<double> ceiling_bytes;  ///< it ends here at the latest: see Engine::set_ceiling
   ProcessLoad load;
   std::optional<Timestamp> reviewed;
-  bool reviewed_for_leak = false;  ///< whether it was to be told as a leak then
+  bool reviewed_for_leak = false;  ///< whether it was to be shown as a leak then
   Timestamp peak_time{};           ///< of the last new peak that was more than 1 % above the one before
   Timestamp prior_time{};          ///< of the sample before the last
   Timestamp top_time{};            ///< where the fall in the last samples began; else the last sample
@@ -144,7 +144,7 @@ struct SeriesState {
   std::uint64_t last_bytes = 0;
   std::uint64_t top_bytes = 0;  ///< at `top_time`
   std::uint64_t peak_bytes = 0;
-  std::optional<Timestamp> leaks_since;  ///< told as a leak since then; nullopt: it is not
+  std::optional<Timestamp> leaks_since;  ///< shown as a leak since then; nullopt: it is not
   Standstill standstill;                 ///< of what grows, since the detector follows it
   std::uint32_t rise_number = 0;         ///< of `standstill`: FollowedRise::number
   Move move;                             ///< of `standstill`, as of the last review

@@ -77,7 +77,7 @@ void SiblingGroups::know(const std::vector<SiblingSummary>& theirs) {
   link_changed();
 }
 
-/// Makes the curves that are needed, and tells each member which curves belong to its siblings.
+/// Makes the curves that are needed, and gives each member those of its siblings.
 void SiblingGroups::link(Group& group) {
   std::map<Place, const FloorCurve*> curves;
   if (group.here.size() + group.elsewhere.size() > 1) {

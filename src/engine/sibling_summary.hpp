@@ -1,4 +1,4 @@
-// SiblingSummary: what engines on several machines tell each other about the ranks and replicas of one job.
+// SiblingSummary: what engines on several machines exchange about the ranks and replicas of one job.
 #pragma once
 
 #include <cstdint>

@@ -30,8 +30,8 @@ class UnreleasedMemory {
   void take(const SeriesState& rest, Timestamp time, const Announce& announce);
   /// The series is forgotten.
   void forget(SeriesId series);
-  /// An alert that has stood since before this engine began: it stands until half of what nobody holds is released.
-  /// Returns whether one stands now.
+  /// An alert that has stood since before this engine began: it stands until half of the memory that no process holds
+  /// is released. Returns whether one stands now.
   bool adopt(const Alert& alert);
 
   /// What has not been released so far on the device whose remainder `rest` shows.
@@ -43,7 +43,7 @@ class UnreleasedMemory {
   struct Standing {
     SeriesId process{};
     bool is_adopted = false;
-    std::optional<std::uint64_t> rest_bytes;  ///< adopted: what nobody held when that was first read
+    std::optional<std::uint64_t> rest_bytes;  ///< adopted: what no process held when that was first read
   };
   [[nodiscard]] bool stands(SeriesId process) const;
   void raise(const Remainder::Unreleased& memory, Timestamp time, const Announce& announce);

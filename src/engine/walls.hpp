@@ -1,4 +1,4 @@
-// Walls of processes: limits that others have set below what the device has, as events tell them.
+// Walls of processes: limits that others have set below what the device has, as events report them.
 #pragma once
 
 #include <cstdint>

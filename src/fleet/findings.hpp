@@ -22,7 +22,7 @@ std::string_view to_string(JobState state);
 struct LeakingGpu {
   const GpuVerdict* gpu = nullptr;
   const Alert* alert = nullptr;  ///< the one that stands, else the last one, else the suspicion
-  bool is_suspected = false;     ///< there is a suspicion alone: nobody has been told
+  bool is_suspected = false;     ///< there is only a suspicion: no notification was sent
   /// When it was raised: all who shared the GPU; empty: not known.
   std::vector<const Workload*> users;
 

@@ -281,7 +281,7 @@ std::map<std::string, Machine> Gpus::take() {
   for (auto& [key, gpu] : gpus_) {
     if (!parts_.contains(key)) make_used(gpu, 0);
     gpu.device.host = best_name(gpu.hosts).name;
-    // Series without a host are read by themselves: this GPU has others, by which it is judged.
+    // Series without a host are read separately: this GPU has others, by which it is judged.
     if (gpu.device.host.empty() && roster_->has_gpu(gpu.device)) continue;
     Machine& machine = machines[roster_->machine_of(gpu.device.host)];
     machine.host = roster_->machine_of(gpu.device.host);

@@ -52,7 +52,7 @@ Query query_of(const Source& source, const Page::Part& part, const Names& metric
 /// For each name of a machine: by which sources it is read, and what it is there.
 using Places = std::map<std::string, std::vector<std::pair<std::size_t, std::string>>>;
 
-/// Which machines an exporter's series are of: for each label that may name them, its values where those before are
+/// The machines of an exporter's series: for each label that may name them, its values where the labels before it are
 /// empty. Those with free memory only are added to those with used memory.
 Answer<void> find_hosts(const Reader& reader, const Exporter& exporter, bool has_free_only, const PlanOptions& options,
                         Plan& plan, Places& hosts) {

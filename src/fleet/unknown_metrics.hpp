@@ -22,8 +22,8 @@ bool looks_like_used_gpu_memory(const std::string& name);
 std::string exporter_lines(const std::string& metric, const Labels& labels);
 
 /// Those that the server has where and when `query` says, and that `mapping` does not know, by name; at most a dozen.
-/// Other metrics of an exporter that is read are none. Costs one request, and one for each that is found. Nothing, if
-/// the server does not answer: what is known is read all the same.
+/// Other metrics of an exporter that is read do not count. Costs one request, and one for each that is found. Nothing,
+/// if the server does not answer: what is known is read all the same.
 std::vector<UnknownMetric> unknown_metrics(const Reader& reader, const Mapping& mapping, const Query& query);
 /// For people. Empty if there is none.
 std::string unknown_metrics_text(const std::vector<UnknownMetric>& metrics);

@@ -88,7 +88,7 @@ tl::expected<void, HttpFailure> FleetWatch::pass(std::int64_t now_ms) {
         std::vector<Machine> machines =
             read_page(*here_, mapping_, *plan, std::move(request), options_.scan, roster_, read);
         std::vector<std::string> failed;
-        // What is missing in a part of an answer is read when it is there.
+        // What a partial answer lacks is read later, when it is available.
         is_part = take_lacking(*here_, read) || is_part;
         if (is_part)
           for (const std::string& host : hosts)

@@ -41,7 +41,7 @@ struct HealthFacts {
     std::string error;      ///< why it could not be read
     std::vector<DriverEvent> events;
     std::uint64_t dropped = 0;
-    double uptime_s = 0;     ///< of the machine now, on the log's clock; 0: not known, no ages are told
+    double uptime_s = 0;     ///< of the machine now, on the log's clock; 0: not known, no ages are shown
     std::string span_words;  ///< what of it was read: "the last 24 h"
   };
   Timestamp now;

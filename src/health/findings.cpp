@@ -149,7 +149,7 @@ void add_log_finding(const DriverEvent& event, const HealthFacts& facts, HealthC
       break;
     }
     case DriverEvent::Kind::version_mismatch:
-      if (facts.nvml && facts.nvml->is_mismatched) return;  // told already, with what it means here
+      if (facts.nvml && facts.nvml->is_mismatched) return;  // reported already, with what it means here
       finding = mismatch_finding(event);
       break;
   }

@@ -27,7 +27,7 @@ struct DriverEvent {
   std::optional<std::uint32_t> pid;
   std::string process;                 ///< at most 64 bytes
   std::string text;                    ///< the message from "NVRM:" on, at most 256 bytes
-  std::optional<double> since_boot_s;  ///< when it was written, where the log tells
+  std::optional<double> since_boot_s;  ///< when it was written, if the log has it
   // Of a version mismatch; at most 32 bytes each:
   std::string client_version;
   std::string module_version;

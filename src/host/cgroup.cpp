@@ -171,7 +171,7 @@ std::optional<CgroupIdentity> cgroup_of(const std::string& proc_root, std::uint3
       hierarchy.append("/unified");
     struct stat info {};
     if (::stat((hierarchy + folder).c_str(), &info) == 0) return info.st_uid;
-    // A folder that is not there belongs to nobody whom we know; but a container may have a part of the hierarchy
+    // A folder that does not exist has no known owner; but a container may have a part of the hierarchy
     // mounted as if it were all, and not find itself there either.
     const bool is_whole = ::access((hierarchy + path_in(own, controllers)).c_str(), F_OK) == 0;
     return is_whole ? std::optional(static_cast<uid_t>(-1)) : std::nullopt;

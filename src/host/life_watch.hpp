@@ -1,4 +1,4 @@
-// LifeWatch: whether workers whose program has ended work on by themselves, by what the kernel counts of each. It knows
+// LifeWatch: whether workers continue after their program has ended, by what the kernel counts of each. It knows
 // no program: whatever a process does beyond waiting in vain is a sign of life.
 #pragma once
 

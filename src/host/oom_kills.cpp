@@ -104,7 +104,7 @@ std::vector<OomKill> OomKills::logged() {
   return out;
 }
 
-/// The kills are those of its descendants, too; whose memory ran out is told of each folder by itself.
+/// The kills include those of its descendants; `oom` counts for each folder alone.
 std::optional<OomCounts> OomKills::read(const std::string& folder) const {
   std::array<char, 1024> buffer;
   const auto text = read_small_file((cgroup_root_ + folder + "/memory.events").c_str(), buffer);

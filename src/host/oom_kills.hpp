@@ -44,7 +44,7 @@ OomCounts parse_memory_events(std::string_view text);
 class OomKills {
  public:
   /// The kernel's log is that beside `proc_root`: /dev/kmsg. What was written before is not read. Without the right to
-  /// read it, cgroups alone tell.
+  /// read it, cgroups are the only source.
   OomKills(const std::string& proc_root, const std::string& sys_root);
 
   /// What the kernel has logged since the last call. One system call if nothing was.

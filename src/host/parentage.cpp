@@ -202,8 +202,8 @@ struct LostWorkers::Moment {
     return waits_in == "do_freezer_trap" || waits_in == "get_signal" || waits_in == "__refrigerator";
   }
 
-  /// Whether `process` may have been of `session` once: it is, or it leads its own and began after that one. Nobody
-  /// joins a session that is there already. Of one whose leader has ended, the pids show its age.
+  /// Whether `process` may have been of `session` once: it is, or it leads its own and began after that one. No
+  /// process joins a session that exists already. If its leader has ended, the pids show its age.
   [[nodiscard]] bool may_have_been_of(std::uint32_t session, const ListedProcess& process) const {
     if (process.session == session) return true;
     const ListedProcess* const leader = find(session);
@@ -294,7 +294,7 @@ struct LostWorkers::Moment {
     return rank;
   }
 
-  /// Whether it is the rank itself, and nothing that the rank started.
+  /// Whether it is the rank itself, not a process that the rank started.
   bool is_first_of_rank(const ListedProcess& process) {
     const Rank own = rank_of(process);
     return !own.job.empty() && std::none_of(all.begin(), all.end(), [&](const ListedProcess& other) {
@@ -378,7 +378,8 @@ struct LostWorkers::Moment {
       if (port != worker.port && !(worker.is_of_ray && listens_once && port >= kFirstOfRay && port <= kLastOfRay))
         return fmt::format("it listens on port {}", port);
     // What a port or a socket is for by whose address nobody finds it: for the others of its set. If none of them is
-    // connected to it, somebody was told the address in a way that does not show: in a file, a directory of services.
+    // connected to it, another program got the address in a way that is not visible: from a file, a directory of
+    // services.
     if (!worker.is_of_ray || !listens_once)
       if (const bool has_secret = std::any_of(at->names.begin(), at->names.end(), is_secret);
           (!at->assigned.empty() || has_secret) && !is_joined(pid, lost))

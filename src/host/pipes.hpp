@@ -51,7 +51,7 @@ struct ProcessLink {
   std::uint64_t inode = 0;            ///< of a pipe
   std::vector<std::uint32_t> others;  ///< who has the other end, or the memory; the process itself left out
   bool is_with_itself = false;        ///< it has both ends of a connection
-  bool is_unknown = false;            ///< somebody may have it whom we cannot see: another host, another user
+  bool is_unknown = false;            ///< an invisible process may have it: of another host, of another user
   bool is_meeting = false;            ///< the port of one of its two ends is the one asked about
   bool has_ended = false;             ///< the other side was of this host, and has closed it
 };

@@ -26,7 +26,7 @@ Result<std::vector<std::string>> trusted_command(std::vector<std::string> argv);
 Status trusted_library(const std::string& path);
 
 /// Keeps the ambient capabilities of this process from the programs that it starts. Call it before the first thread:
-/// what a thread has is its own. The process itself keeps what it has.
+/// each thread has its own. The process itself keeps what it has.
 void keep_capabilities();
 
 }  // namespace vramtrack

@@ -23,7 +23,7 @@ struct ListedProcess {
 /// The processes that are visible below `proc_root` now, by pid. Cost: a small file for each, some ms.
 std::vector<ListedProcess> list_processes(const std::string& proc_root);
 
-/// Where a program is looked for that somebody speaks for without naming it, the nearest first: the parents of `pid`,
+/// Where to look for a program that a caller represents without naming it, the nearest first: the parents of `pid`,
 /// each alone, from its own up; then all others of its session, together. Cost: as list_processes().
 std::vector<std::vector<std::uint32_t>> processes_around(const std::string& proc_root, std::uint32_t pid);
 

@@ -58,7 +58,7 @@ class ProcessWatch {
   void end(Batch& out);
 
   [[nodiscard]] const Unseen& unseen() const { return unseen_; }
-  /// Whether `pid` is visible in /proc now; for telling a sane list of pids from a misread one.
+  /// Whether `pid` is visible in /proc now; to distinguish a sane list of pids from a misread one.
   [[nodiscard]] bool visible(std::uint32_t pid);
 
  private:
@@ -69,7 +69,7 @@ class ProcessWatch {
     std::optional<std::uint64_t> bytes;
     std::optional<double> gpu_ratio;
     bool sampled = false;
-    bool open = true;  ///< the last thing said was not a release
+    bool open = true;  ///< the last event was not a release
   };
   struct Entry {
     ProcessInfo info;

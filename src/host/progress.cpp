@@ -27,7 +27,7 @@ constexpr int kMostServersAbove = 3;
 /// Below this share of a core and this many bytes per second a process is idle: then it is worth a closer look.
 constexpr double kRestingCpu = 0.02;
 constexpr double kRestingIo = 4096;
-/// Where PyTorch's ranks meet unless told otherwise.
+/// Where PyTorch's ranks meet by default.
 constexpr std::array<std::uint16_t, 2> kMeetingPorts = {29400, 29500};
 
 /// The number behind "key:" at the beginning of a line.

@@ -38,13 +38,13 @@ std::vector<UnixListener> listening_unix(std::string_view text);
 /// Unix sockets of datagrams that have a name: others send to them. Pure.
 std::vector<UnixListener> named_datagrams(std::string_view text);
 
-/// Whether nobody finds a Unix socket of that name who was not told it: it is a UUID, or a name that Python's tempfile
-/// makes ("tmp" and eight characters). Pure.
+/// Whether a Unix socket of that name is found only by programs that were given it: it is a UUID, or a name that
+/// Python's tempfile makes ("tmp" and eight characters). Pure.
 bool is_secret(std::string_view name);
 
 /// Where a process can be found by others.
 struct Addresses {
-  std::set<std::uint16_t> assigned;   ///< TCP ports that the system assigned: nobody knows them who was not told
+  std::set<std::uint16_t> assigned;   ///< TCP ports assigned by the system: known only to programs that got them
   std::set<std::uint16_t> chosen;     ///< the other TCP ports
   std::set<std::uint16_t> datagrams;  ///< UDP ports that it has bound, other than those that the system assigns
   std::set<std::string> names;        ///< of Unix sockets, as UnixListener::name

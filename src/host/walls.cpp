@@ -50,7 +50,7 @@ std::vector<const DeviceInfo*> numbered(const std::vector<DeviceInfo>& devices, 
   for (const DeviceInfo& device : devices)
     if (device.parent_id.empty() && device.index) gpus.push_back(&device);
   std::sort(gpus.begin(), gpus.end(), [](const DeviceInfo* a, const DeviceInfo* b) { return *a->index < *b->index; });
-  // CUDA puts the fastest first unless it is told otherwise; among GPUs of one kind, that is their order.
+  // CUDA puts the fastest first by default; among GPUs of one kind, that is their order.
   const bool are_alike =
       std::all_of(gpus.begin(), gpus.end(), [&](const DeviceInfo* d) { return d->name == gpus.front()->name; });
   const bool is_ordered = are_alike || order == "PCI_BUS_ID";

@@ -16,7 +16,7 @@ namespace vramtrack {
 std::string acts_off_path(const ActConfig& config, const std::string& store_path);
 
 /// The runner of config.policies; nullptr if there are none and an earlier run left nothing to undo, or if it is not
-/// available: then `warn` has been told why, and watching continues. `store_path`: the audit is kept beside it; empty:
+/// available: then `warn` has got the reason, and watching continues. `store_path`: the audit is kept beside it; empty:
 /// every run is a dry run. `simulated`: so is that of a simulation. `notifier` (it must outlive the runner) may be
 /// null.
 std::unique_ptr<act::Runner> open_containment(const Config& config, const std::string& store_path, bool simulated,

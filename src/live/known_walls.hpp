@@ -17,7 +17,7 @@ class KnownWalls {
  public:
   explicit KnownWalls(const SourcesConfig& sources) : reader_(sources.proc_root, sources.sys_root) {}
 
-  /// What the sources report in `batch`: a driver may limit cgroups by itself. Call it with each poll's.
+  /// What the sources report in `batch`: a driver may limit cgroups itself. Call it with the batch of each poll.
   void take(const Batch& batch);
   /// Those of a process on one of `devices` (this machine's). Cost: WallReader::read() once for each look().
   std::vector<Wall> of(const ProcessInfo& process, const std::vector<DeviceInfo>& devices,

@@ -14,7 +14,7 @@ namespace vramtrack {
 /// Opens the live sources once. Of one thread.
 class LedgerReader {
  public:
-  /// `config` must outlive it; `warn` is told what prevents a source from being read, each thing once.
+  /// `config` must outlive it; `warn` gets what prevents a source from being read, each reason once.
   LedgerReader(const SourcesConfig& config, Warn warn);
 
   /// False: no source has anything to read here; the reasons are in one line.

@@ -24,7 +24,7 @@ constexpr std::size_t kMostHeld = 4096;  ///< as many as the notifier's own inbo
 struct HeldNote {
   act::Note note;
   SilenceSubject subject;
-  bool reported_before = false;  ///< somebody was notified of it, and expects to be told when it is over
+  bool reported_before = false;  ///< a notification of it was sent, and one of its end is expected
 };
 using HeldNotes = std::map<std::string, HeldNote>;  // by name_of()
 
@@ -91,13 +91,13 @@ Listener notifying(act::Notifier& notifier, Silences& silences, Warn warn) {
     const bool is_over = note.news == AlertNews::cleared;
     // What is held is reported first: for an alert raised before the silence, that is another change than "raised".
     const bool reported_before = known != held->end() ? known->second.reported_before : note.news != AlertNews::raised;
-    // Nobody was notified of it, or nobody ever will be: then nobody expects to be told that it is over.
+    // No notification of it was or will be sent, so that none of its end is expected.
     if (is_over && (!reported_before || silence->ends > now + kLongestHeld || held->size() >= kMostHeld)) {
       if (known != held->end()) held->erase(known);
       return notifier.notify(std::move(note));
     }
     if (!is_over) notifier.notify(note);
-    // Someone who is notified of it for the first time is told everything that was said about it.
+    // The first notification contains everything that was reported about it.
     if (note.news == AlertNews::escalated && known != held->end())
       note.text = known->second.note.text + '\n' + note.text;
     held->insert_or_assign(name_of(note), HeldNote{note, std::move(subject), reported_before});

@@ -25,7 +25,7 @@ struct AlertNotice {
   const SeriesView& series;
   const Alert& alert;
   AlertNews news;
-  const IncidentChange& incident;  ///< what people are told, for whom several alerts about one leak are one
+  const IncidentChange& incident;  ///< what is reported: several alerts about one leak are one incident
 };
 
 /// A listener receives what happens. Printing, drawing, serving, notifying and acting are listeners, and the programs

@@ -65,7 +65,7 @@ class ProgressRounds {
   std::map<std::string, Busy> device_busy_;     ///< by device
   std::map<std::uint32_t, Busy> process_busy_;  ///< by the id of the series of its memory
   std::size_t polls_ = 0;                       ///< since the last round
-  std::set<Process> aged_;                      ///< whose age was told
+  std::set<Process> aged_;                      ///< whose age was reported
   std::map<Process, Holding> holds_;            ///< scratch
   std::vector<ProcessInfo> asked_;              ///< scratch
   std::vector<ProgressReading> readings_;       ///< scratch

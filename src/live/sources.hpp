@@ -30,7 +30,7 @@ struct LiveSource {
 /// The sources that have something to read; the reasons why the others have nothing go to `reasons`, in one line.
 std::vector<LiveSource> open_live_sources(const SourcesConfig& config, Catalog& catalog, std::string& reasons);
 
-/// Polls one source into `batch`; `warn` is told when it begins or ceases to fail, and of each new warning once. A
+/// Polls one source into `batch`; `warn` is called when it begins or ceases to fail, and for each new warning once. A
 /// source that fails continues: Progress::more.
 Progress poll_live(LiveSource& live, Timestamp now, Batch& batch, const Warn& warn);
 

@@ -39,7 +39,7 @@ class WallRounds {
   Timestamp next_ = Timestamp::min();
   Timestamp last_ = Timestamp::min();
   std::uint64_t device_revision_ = 0;            ///< of the catalog, as of the last look at its devices
-  std::map<std::string, std::uint64_t> totals_;  ///< bytes by device id, as told
+  std::map<std::string, std::uint64_t> totals_;  ///< bytes by device id, as reported
   std::map<Process, Limits> known_;
   std::map<std::pair<std::string, std::string>, std::uint64_t> reported_;  ///< bytes by device id and name
   std::map<std::string, Device> devices_;                                  ///< as of the last look, by id

@@ -1,5 +1,5 @@
-// Which allocations are recorded. Every one, until there are more than the program can afford; from then on about one
-// per interval of bytes, so that a site's memory is still known within its sampling error.
+// Sampling: chooses which allocations are recorded. All, until there are more than the program can afford; then about
+// one per interval of bytes, so that a site's memory is still known within its sampling error.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 //
 //   View, Alert -> conclusion_words(), alert_words() -> every surface
 //
-// Each surface formats figures by itself; what a figure means is decided here.
+// Each surface formats figures itself; what a figure means is decided here.
 #pragma once
 
 #include <cstdint>

@@ -19,8 +19,9 @@ struct Client {
 };
 
 /// Parses the text of /proc/PID/fdinfo/FD; nullopt when the file is not of a DRM device. Pure.
-/// Memory: "gtt" by itself, and every region of the device's own memory (amdgpu and nouveau "vram", xe "vram0"..., i915
-/// "local0"...), the resident amount, else the older drm-memory- key, else the total; units bytes, KiB, MiB or GiB.
+/// Memory: "gtt" separately, and every region of the device's own memory (amdgpu and nouveau "vram", xe "vram0"...,
+/// i915 "local0"...), the resident amount, else the older drm-memory- key, else the total; units bytes, KiB, MiB or
+/// GiB.
 std::optional<Client> parse_fdinfo(std::string_view text);
 
 /// One process's memory on one device.

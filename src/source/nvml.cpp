@@ -229,7 +229,7 @@ class NvmlSource final : public Source {
     return true;
   }
 
-  /// Limits of cgroups that the driver counts by itself, on kernels without dmem. Where the kernel has it, its files
+  /// Limits of cgroups that the driver itself counts, on kernels without dmem. Where the kernel has it, its files
   /// tell the same (host/walls.hpp). The live loop notifies people, which knows the other walls; here only of soft
   /// limits, which are none.
   void read_limits(Batch& out) {

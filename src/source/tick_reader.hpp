@@ -52,7 +52,7 @@ class TickReader {
   bool at_end_ = false;
 };
 
-/// What becomes of the ticks of a recording.
+/// Receives the ticks of a recording.
 struct TickTaker {
   /// May be empty. Called before anything is done with a tick, and returns when it is due; false: stop here.
   std::function<bool(const Tick&)> wait;

@@ -10,7 +10,7 @@ namespace vramtrack {
 /// A tick is all samples of one instant and the events up to it. Recorded sources hand over thousands of
 /// samples at a time, cut anywhere; a caller that shows things as they happen takes them tick by tick.
 ///
-/// A recording may hold any number of samples of one instant; what is said of a series at one instant last counts. An
+/// A recording may hold any number of samples of one instant; the last value of a series at one instant counts. An
 /// instant of more than kMostOfATick samples or events is handed over in parts, each a tick of that time.
 class Ticks {
  public:

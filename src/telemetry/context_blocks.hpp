@@ -19,14 +19,14 @@ class ContextBlocks {
  public:
   static constexpr std::size_t kMostBlocks = 1U << 16U;
 
-  /// All owners of primary contexts are known, as the program began when its libraries were already probed; until a
+  /// All owners of primary contexts are known, because the libraries were probed before the program began; until a
   /// block shows that there is another one (the CUDA runtime can own it without the function). While they are not
   /// known (the default) only a reset ends a primary context, and not its last owner.
   void know_owners() { knows_owners_ = true; }
 
   enum class Arrival : std::uint8_t {
     fresh,
-    replaces,  ///< another block that was live at the address: its free is told later, as that call returns later
+    replaces,  ///< another block that was live at the address: its free is reported later, as that call returns later
     known,     ///< a primary context with one owner more, or that was most likely there before: no new memory
   };
   Arrival allocated(const telemetry_event& event);

@@ -117,7 +117,7 @@ bool Follower::look_at(std::uint32_t pid) {
     if (!is_loader(base_name(file.path))) continue;
     loaders_.insert(pid);
     if (!probe(pid, file)) continue;
-    files = files_of(pid);  // what it loaded meanwhile was not told
+    files = files_of(pid);  // what it loaded meanwhile was not reported
     break;
   }
   bool has_library = false;

@@ -111,7 +111,7 @@ class Follower {
   bool has_target_ = false;
   std::map<std::pair<std::uint64_t, std::uint64_t>, bool> libraries_;  ///< device and inode of those that are probed
   std::set<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>> found_;  ///< device, inode, and where in the file
-  std::set<std::uint32_t> loaders_;             ///< pids whose loader tells when they load libraries
+  std::set<std::uint32_t> loaders_;             ///< pids whose loader reports when they load libraries
   std::map<std::uint32_t, std::uint64_t> due_;  ///< pids to look at, and when (CLOCK_MONOTONIC, ns)
   std::uint64_t probed_ticks_ = 0;              ///< when a library was last probed, since the machine started
   std::uint64_t scan_ns_ = 0;                   ///< of the next look at all processes

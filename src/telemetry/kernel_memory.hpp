@@ -20,7 +20,7 @@ namespace vramtrack::telemetry {
 struct KernelEvent {
   std::string group, name;
   bool is_end = false;  ///< of the object `handle`; else it is made
-  std::string handle;   ///< empty: objects have none, so that their end is not told
+  std::string handle;   ///< empty: objects have none, so that their end is not reported
   std::string bytes;
   std::uint32_t unit = 1;  ///< bytes
   std::string kind;        ///< empty: all of its memory is counted
@@ -39,7 +39,7 @@ std::optional<std::uint64_t> id_of(std::string_view format);
 
 struct KernelHeld {
   std::int64_t bytes = 0;  ///< more, or less, than before
-  std::string by;          ///< who tells: "DRM fdinfo", "i915", "NVIDIA's ioctls"
+  std::string by;          ///< who reports it: "DRM fdinfo", "i915", "NVIDIA's ioctls"
 };
 
 /// Not thread-safe. What began to exist before open() is not counted.

@@ -31,8 +31,8 @@ class Recording {
   Status poll(int timeout_ms);
   /// At least once a second: what a crash of this process may lose.
   Status flush();
-  /// What the kernel says that a process holds now, more than when the tracing began: the trace compares it with what
-  /// is tracked. For a process that has allocated nothing yet, it is not taken.
+  /// What a process holds now by the kernel's account, more than when the tracing began: the trace compares it with
+  /// what is tracked. For a process that has allocated nothing yet, it is not taken.
   void held(std::uint32_t pid, std::int64_t bytes);
   /// Detaches and closes the file.
   Status finish();

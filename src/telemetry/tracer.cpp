@@ -122,7 +122,7 @@ bool is_known_at_return(telemetry_act act) {
   }
 }
 
-/// With what is known to hinder it.
+/// The error names the known reasons, such as missing rights.
 Error kernel_error(std::string_view what, int error) {
   const std::vector<std::string> known = hindrances(TracingRights::of_this_process());
   const std::string why = known.empty() ? "" : fmt::format(": {}", fmt::join(known, "; "));

@@ -44,8 +44,8 @@ class Tracer {
   Status add_target(std::uint32_t pid, const telemetry_python& python);
   /// Nothing of this process is reported any more, until it execs.
   void leave_out(std::uint32_t pid);
-  /// Hands over what has happened, after waiting up to `timeout_ms` for something: for a stack that is new at once, for
-  /// what else there is until there is some more. Call it at least twice a second. An interrupted wait is not an error.
+  /// Hands over what has happened, after waiting up to `timeout_ms` for it. A new stack ends the wait at once, other
+  /// events end it when there are several. Call it at least twice a second. An interrupted wait is not an error.
   Status poll(int timeout_ms);
   /// Waits as poll() does, and leaves what has happened for it. Thread-safe.
   void wait(int timeout_ms) const;
@@ -63,7 +63,7 @@ class Tracer {
   std::unique_ptr<State> state_;
 };
 
-/// What to say of `events` that were lost.
+/// The message about `events` that were lost.
 std::string lost_words(std::uint64_t events);
 
 }  // namespace vramtrack::telemetry

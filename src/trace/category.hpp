@@ -94,7 +94,7 @@ struct ReportedBytes {
   std::int64_t blocks = 0;
 };
 
-/// `profile` by category: for each stack what `told` says, and the rest by its frames.
+/// `profile` by category: for each stack what `told` contains, and the rest by its frames.
 CategoryTotals categorize(std::span<const StackBytes> profile, std::span<const ReportedBytes> reported,
                           StackCategories& stacks);
 

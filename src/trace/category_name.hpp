@@ -21,12 +21,12 @@ enum class Category : std::uint8_t {
   contexts,       ///< of the driver; this and the next three by the call, under `vramtrack run`
   code,           ///< modules and libraries of kernels
   graphs,         ///< CUDA graphs that are ready to run, and what they allocate
-  managed,        ///< memory of host and device that no stack says more of
+  managed,        ///< memory of host and device whose stacks show no other category
   unknown,
 };
 inline constexpr std::size_t kCategories = 14;
 
-/// "optimizer_state": in JSON and in what programs tell.
+/// "optimizer_state": in JSON and in what programs report.
 std::string_view category_name(Category category);
 /// "optimizer state"
 std::string_view category_words(Category category);

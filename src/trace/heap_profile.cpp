@@ -18,7 +18,7 @@ namespace {
 
 /// Far more than such profiles have: a location is named once, a stack once.
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;
-/// Stacks of deeper recursion are cut: the innermost frames tell what holds the memory.
+/// Stacks of deeper recursion are cut: the innermost frames show what holds the memory.
 constexpr std::size_t kMostFrames = 1024;
 /// More blocks than that are not made: each sample is one block then.
 constexpr std::uint64_t kMostBlocks = std::uint64_t{1} << 20;

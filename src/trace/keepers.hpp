@@ -1,4 +1,4 @@
-// What the words say about two blocks' keepers (FoundKeeper): how far their variable is, and whether it is one.
+// Compares the keepers of two blocks (FoundKeeper): how far away their variable is, and whether it is the same.
 // "tuple, 2 items within losses (list, 406 items), local of train() at train.py:16": the innermost place first, then
 // what it lies in, each after " within ", ", attribute of ", ", attributes of ", ") of " or " that begins at ". Names
 // that a program makes as it runs are one place: "Store.t* (406 items), attributes of store". Pure.

@@ -1,4 +1,4 @@
-// LifetimesAccount: what is told to the judge of one running program's allocations, and when.
+// LifetimesAccount: what the judge gets about one running program's allocations, and when.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace vramtrack::trace {
 
-/// What is to be told of one process.
+/// What is to be reported of one process.
 struct ProcessLifetimes {
   std::uint32_t pid = 0;
   std::uint64_t start_ticks = 0;
@@ -31,7 +31,7 @@ class LifetimesAccount {
                 std::uint64_t sampled_below = 0);
   void free(std::uint64_t address, double time_s);
 
-  /// What is to be told now, if anything: the lines that hold most, and those that allocated most lately of what is
+  /// What is to be reported now, if anything: the lines that hold most, and those that allocated most lately of what is
   /// live. Nothing before it holds kLeastBytes; then at most every kPace_s, every kRetell_s while nothing happens, and
   /// not at all once that is so for kForget_s. `now_s`: on the clock of the events. `name`: of a site.
   std::optional<std::vector<SiteLifetimes>> report(double now_s, const std::function<std::string(SiteNumber)>& name);

@@ -3,7 +3,7 @@
 //
 //        before the trace        trace (ring)              snapshot
 //     ---------------------|--------------------------|  blocks
-//      freed in it, never allocated in it -> was live before, by whom is unknown
+//      freed in it, never allocated in it -> was live before, allocated by an unknown site
 //      in the blocks, never allocated in it -> was live before, the block may know its stack
 #pragma once
 

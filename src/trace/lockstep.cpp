@@ -154,7 +154,7 @@ std::vector<LockstepGroup> lockstep_groups(std::span<const SiteBlocks> sites, st
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return sites[a].births_us.size() < sites[b].births_us.size(); });
-  // The rarest site of a group is its measure: likeness is not passed on from one to the next.
+  // Sites are compared with the rarest one of their group: similarity is not transitive.
   struct Member {
     std::size_t site = 0;
     std::uint64_t last_us = 0;  ///< in the first step

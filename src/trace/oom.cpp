@@ -247,7 +247,7 @@ Conclusion used_by_others(const OomReport& r, const Evidence& e) {
           "of their own"};
 }
 
-/// The program's own need: of the block that it asked for, or of all that it holds.
+/// The program's own need: the requested block, or all that it holds.
 Conclusion own_need(const OomReport& r, const Evidence& e) {
   const std::uint64_t there =
       static_cast<std::uint64_t>(std::max<std::int64_t>(r.at.reserved_bytes, 0)) + r.device_free_bytes;

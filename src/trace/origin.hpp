@@ -30,7 +30,7 @@ struct Origin {
 /// Each origin once, in the order in which they came: events refer to them by 24 bits. Some 60 bytes an origin.
 class Origins {
  public:
-  /// More are not told apart: the last stands for all further ones.
+  /// More are not distinguished: the last one stands for all others.
   static constexpr std::size_t kMost = 1U << 20;
 
   std::uint32_t intern(const Origin& origin);

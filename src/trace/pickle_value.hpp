@@ -13,7 +13,7 @@ namespace vramtrack::trace {
 enum class Tag : std::uint8_t {
   none,
   boolean,   ///< bits: 0 or 1
-  integer,   ///< bits: two's complement; `negative` tells -1 from 2^64-1
+  integer,   ///< bits: two's complement; `negative` distinguishes -1 from 2^64-1
   real,      ///< bits: of the double
   string,    ///< bits: StringId
   pair,      ///< bits: two integers of 32 bits, the first above

@@ -31,7 +31,7 @@ struct ProbeProcess {
   std::uint32_t pid = 0;
   std::uint64_t start_ticks = 0;       ///< field 22 of /proc/PID/stat
   std::int64_t begin_realtime_us = 0;  ///< RingHeader::begin_realtime_us: times of its records count from here
-  std::string command;                 ///< empty: the records tell it
+  std::string command;                 ///< empty: the records contain it
 };
 
 /// A library or program that stack frames lie in.
@@ -126,7 +126,7 @@ struct ProbeFileInfo {
 /// Whether a file that begins like this is a trace file or a ring.
 bool is_probe_file(std::string_view head);
 
-/// Reads a trace file, or a ring file by itself (left when `vramtrack run` is killed). Memory: one chunk, or a whole
+/// Reads a trace file, or a ring file alone (left when `vramtrack run` is killed). Memory: one chunk, or a whole
 /// ring. Damage and a truncated end are not errors but ProbeFileInfo::loss; a file that is not a trace is an Error.
 Result<ProbeFileInfo> read_probe_file(ByteInput input, ProbeFileVisit& visit);
 

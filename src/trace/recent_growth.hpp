@@ -20,7 +20,7 @@ struct RecentRise {
   double since_s = 0;  ///< when it began, on the clock of the events
   std::int64_t bytes = 0, blocks = 0;
   double bytes_per_s = 0;
-  double first_s = 0;  ///< of its first allocation from then on: of the lines of one step the order
+  double first_s = 0;  ///< of its first allocation from then on: orders the lines of one step
 };
 
 /// Keeps, for each site, the least that it held in each of the last windows of 2.5 s. A site has begun to rise, looked
@@ -32,11 +32,11 @@ struct RecentRise {
 ///   * what allocated in those windows before still allocates: else the program is in another phase (loading,
 ///     evaluation), in which other code keeps other memory for a while;
 ///   * it gained kManyBlocks, or a hundredth of what is live.
-/// So a rise is told 18 s after it began, where each 2.5 s bring a block, and a minute after where 10 s do. A cache
+/// A rise of one block every 2.5 s is reported 18 s after it began, one of a block every 10 s after a minute. A cache
 /// that fills at a steady pace for as long looks the same.
 ///
 /// Of one process. Not thread-safe. Cost: some 50 ns an event. Memory: 40 bytes a live block, up to kMostBlocks; then
-/// nothing is told any more. 1.4 KiB a site, up to kMostSites; those that come later are not told.
+/// nothing is reported any more. 1.4 KiB a site, up to kMostSites; later ones are ignored.
 class RecentGrowth {
  public:
   static constexpr double kWindow_s = 2.5;
@@ -50,7 +50,7 @@ class RecentGrowth {
   void allocate(std::uint64_t address, std::uint64_t bytes, SiteNumber site, double time_s);
   void free(std::uint64_t address, double time_s);
 
-  /// What the site holds; 0 where nothing is told any more.
+  /// What the site holds; 0 if nothing is reported any more.
   [[nodiscard]] std::int64_t live_bytes(SiteNumber site) const { return site < sites_.size() ? sites_[site].bytes : 0; }
   /// The sites that have begun to rise by now, at most once in kWindow_s and each of them once.
   std::vector<RecentRise> rises(double now_s);

@@ -51,7 +51,7 @@ inline constexpr std::size_t kLeastEpochs = 3;
 ///     (Holm 1979);
 ///   * the rise continues: the lower bound of the growth over the second half is greater than zero;
 ///   * at least as many blocks stay as there are floors, or one block is ever replaced by a larger one;
-///   * the rise is as fast at the end as at the beginning, as far as counts can tell; and it was never given back.
+///   * the rise is as fast at the end as at the beginning, as far as counts can show; and it was never given back.
 /// Pure. Cost: O(sites * floors^2).
 std::vector<SiteJudgement> judge_stretches(std::span<const std::vector<Floor>> sites);
 

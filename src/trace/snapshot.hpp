@@ -48,7 +48,7 @@ struct Segment {
 /// The events of one device, oldest first; a ring: the oldest may be gone, so frees without an alloc are normal.
 struct DeviceTrace {
   std::uint32_t device = 0;
-  Paged<AllocEvent> events;  ///< empty where the reader was told to only count
+  Paged<AllocEvent> events;  ///< empty if the reader only counts
 
   // Counted while reading, kept or not.
   std::array<std::uint64_t, kActionCount> counts{};
@@ -89,7 +89,7 @@ struct BlockCategory {
   StringId name = kNoText;  ///< "Net.layers.3.weight"
 };
 
-/// What the program knew of an allocation that failed, when its recorder kept no trace (vramtrack.Watch writes it).
+/// What the program recorded about a failed allocation if its recorder kept no trace (vramtrack.Watch writes it).
 struct OomNote {
   std::uint32_t device = 0;
   std::uint64_t asked_bytes = 0;

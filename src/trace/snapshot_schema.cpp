@@ -519,7 +519,7 @@ bool SnapshotSchema::seal_event(Slot& slot) {
   // Of all entries, whichever way they count: no sum that is made of them later can overflow.
   trace_bytes_ += event.size_bytes;
   if (trace_bytes_ >> 61 != 0) return bad("the sizes of the trace entries add up to more than any device can move");
-  // A pool is told by the segments of the blocks: to label by it as well would follow every block of a graph.
+  // The segments of the blocks show their pool: to label by it as well would follow every block of a graph.
   if (!slot.is_host) labels_.take(slot.index, event, origin.is_labelled() ? origin : Origin{});
   if (keep_events_) trace.events.push_back(event);
   return true;

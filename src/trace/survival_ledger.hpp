@@ -24,7 +24,7 @@ using SiteNumber = std::uint32_t;
 /// What the site allocated between two times. The end of the last one is still to come.
 struct Cohort {
   double begin_s = 0, end_s = 0;
-  double allocated_bytes = 0;  ///< exact, unless its blocks were told as a sample
+  double allocated_bytes = 0;  ///< exact, unless its blocks were sampled
   double live_bytes = 0;
 };
 
@@ -55,7 +55,7 @@ class SurvivalLedger {
   explicit SurvivalLedger(const Limits& limits);
 
   /// Times must not decrease. A block that is live at the address was released, unseen. `sampled_below`: smaller
-  /// blocks are told of with probability bytes / sampled_below; those that are not told of are estimated from these.
+  /// blocks are sampled with probability bytes / sampled_below; the others are estimated from these.
   void allocate(std::uint64_t address, std::uint64_t bytes, SiteNumber site, double time_s,
                 std::uint64_t sampled_below = 0);
   /// For an address that is not known: it was allocated before, or is one that the sample left out. Nothing happens.

@@ -125,7 +125,7 @@ Timeline timeline_of(const Snapshot& snapshot, std::uint32_t device, Symbols& sy
   for (const Moment& peak : zigzag.peaks)
     out.peaks.push_back({peak, profile_at(peak.event), annotations_at(snapshot, symbols, device, peak.time_us)});
 
-  // The sites that ever held most at one of the points.
+  // The sites that held the most at any point.
   std::unordered_map<std::uint32_t, std::int64_t> most;
   for (const Profile& profile : profiles)
     for (const StackBytes& held : profile) {

@@ -62,8 +62,8 @@ struct Line {
 SiteShape shape_in_time(const Line& line, const ProcessTrace& process) {
   std::uint64_t end_us = process.shown_us();
   if (process.names().is_python() && !process.goes_on()) {
-    // Handlers of atexit come between a program's last line and the interpreter's end, and no record tells how long
-    // they took. The teardown that follows is told, and a busy machine slows both.
+    // Handlers of atexit come between a program's last line and the interpreter's end, and no record shows how long
+    // they took. The teardown that follows is recorded, and a busy machine slows both.
     if (process.end_us() == 0 || process.exit_us() < process.end_us()) return SiteShape::leak;
     const std::uint64_t handlers_us = kMostTeardowns * (process.exit_us() - process.end_us());
     end_us = std::min(end_us, process.end_us() - std::min(process.end_us(), handlers_us));

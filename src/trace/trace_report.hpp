@@ -39,7 +39,7 @@ struct ReportSite {
   double share = 0;     ///< of the growth of all sites of the ledger; 0 where it does not grow
   std::vector<std::uint32_t> pids;
   std::optional<FoundKeeper> keeper;  ///< what keeps its blocks, as the program found it
-  SiteLook look;                      ///< what the newest look says of them besides
+  SiteLook look;                      ///< what else the newest look shows of them
   /// Not empty: several variables keep what the line allocated, and this is what one of them keeps, estimated from the
   /// sample of the look. Its name, without numbers.
   std::string part;
@@ -98,7 +98,7 @@ struct TraceReport {
   std::vector<std::pair<std::string_view, Held>> calls;
   /// The same by the library, or the program, that made the call: "libggml-cuda.so".
   std::vector<std::pair<std::string_view, Held>> libraries;
-  bool has_native_exit = false;  ///< a program that is not Python's ended in order: what it still held is told
+  bool has_native_exit = false;  ///< a program without Python ended in order: what it still held is reported
   std::uint64_t suppressed_sites = 0;
   std::vector<std::string> notes;
 };
@@ -127,7 +127,7 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
 /// Live bytes of one ledger by stack, over all processes: at the moment that is shown, or at `moment` (index into the
 /// moments that were asked for) where it is set.
 Profile profile_of(const ProbeTrace& trace, ProbeNames& names, Ledger ledger, std::optional<std::size_t> moment = {});
-/// Live bytes of device memory by what they are: as the program told, else by their stacks.
+/// Live bytes of device memory by category: as reported by the program, otherwise by their stacks.
 CategoryTotals categories_of(const ProbeTrace& trace, ProbeNames& names, StackCategories& stacks);
 /// By stack `to` minus `from`.
 Profile difference(const Profile& from, const Profile& to);

@@ -2,7 +2,7 @@
 
     python3 tests/cli/attach.py build/release/vramtrack
 
-The way that needs nothing of the program needs Python 3.14: scripts/python314.sh brings one. Without it those tests say that they are skipped.
+The way that needs nothing of the program needs Python 3.14: scripts/python314.sh installs one. Without it those tests say that they are skipped.
 """
 import os
 import pathlib
@@ -251,14 +251,14 @@ class Attach(unittest.TestCase):
         until(lambda: os.readlink(f"/proc/{inner}/ns/pid") != os.readlink("/proc/self/ns/pid"))
         self.assertIn("another pid namespace", self.attach(inner, code=2))
 
-    @unittest.skipUnless(NEWER, "no Python 3.14: scripts/python314.sh brings one")
+    @unittest.skipUnless(NEWER, "no Python 3.14: scripts/python314.sh installs one")
     def test_python_lets_it_in(self):
         program = self.program("plain", NEWER)
         self.check_leak(program)
         until(lambda: not list(pathlib.Path(self.runtime, "vramtrack-attach").iterdir()), 10)
         self.attach(program, "--duration", "1s", code=1)  # the door has closed behind the first, and opens again
 
-    @unittest.skipUnless(NEWER, "no Python 3.14: scripts/python314.sh brings one")
+    @unittest.skipUnless(NEWER, "no Python 3.14: scripts/python314.sh installs one")
     def test_python_that_does_not_let_it_in(self):
         program = self.program("plain", NEWER, PYTHON_DISABLE_REMOTE_DEBUG="1")
         self.assertIn("its Python could not be asked to allow this", self.attach(program, code=2))

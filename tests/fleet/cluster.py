@@ -95,7 +95,7 @@ def cluster(hosts, hours=4, leak_every=49, draw=None, is_busy_known=True, seed=0
                 series.append((scraped(target(n + 1000, second_pod), dict(metric, Hostname=second_pod)), [s for s in samples if s[0] >= middle]))
                 return
             put(scraped(target(n, first_pod), dict(metric, Hostname=node), piece == 1) | ({"prometheus_replica": "a"} if piece == 3 else {}), samples)
-            if piece == 2:  # a newer DCGM, that counts 600 MiB less
+            if piece == 2:  # a newer DCGM, which counts 600 MiB less
                 put(scraped(target(n, second_pod, "dcgm-by-hand", 9401), dict(metric, Hostname=second_pod)),
                     [(ms, v - 600 if metric["__name__"] == "DCGM_FI_DEV_FB_USED" else v) for ms, v in samples], 11_000)
             if piece == 3:

@@ -85,7 +85,7 @@ def buffer(size_bytes):
 
 
 def losses(job, fixed):
-    """`total += loss` of a loss that is reported and never backwarded: each keeps its graph."""
+    """`total += loss` without a backward pass of the loss: each loss keeps its graph."""
     training = Training(job)
     rows = training.rows(job.leak_bytes, 3)  # the graph saves the input, the hidden layer and the output
     total = 0.0

@@ -22,7 +22,7 @@ def train(steps):
         driver.cuMemFree_v2(model.forward(4 << 20))
 
 
-# A function of a file that is not here: by its name, the memory is for the state of an optimizer.
+# A function of a file that does not exist here. Its name marks the memory as the state of an optimizer.
 adam = {}
 exec(compile("def _init_group(model, size):\n    return model.forward(size)\n", "/venv/site-packages/torch/optim/adam.py", "exec"), adam)
 

@@ -1,4 +1,4 @@
-// TempFolder: a folder of a test's own, gone with it.
+// TempFolder: a folder for one test, deleted with the object.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -40,7 +40,7 @@ struct KnownSeries {
 };
 std::string series_json(const std::vector<KnownSeries>& series);
 
-/// One alert and whom it concerns; nothing of a process but pid and short name.
+/// One alert and its subject; of a process only pid and short name.
 struct KnownAlert {
   SeriesKey key;
   DeviceInfo device;
@@ -56,7 +56,7 @@ std::string alerts_json(std::optional<Timestamp> time, const std::vector<KnownAl
                         const FindAcknowledgement& acknowledged, const FindSilence& silence);
 /// What POST /api/v1/marks asks for: {"pid": 4242, "mark": "step=1200"}, or {"pids": [[4242], [7, 9]], "mark": ...}.
 struct AskedMark {
-  /// As the client sees them: of the first group of which any is known, that one. One group of one: it is named.
+  /// Pids as the client sees them: the first group with a known process is used. A single pid is a group of its own.
   std::vector<std::vector<std::uint32_t>> pids;
   std::string text;  ///< printable; a mark of core/mark.hpp
 };

@@ -10,7 +10,7 @@
 namespace vramtrack::agent {
 
 /// Whether a Host header names this agent: an address, localhost, `own_host` or one of `allowed`, each with any port. A
-/// name of somebody else's that resolves to this machine (DNS rebinding) is none of these.
+/// foreign name that resolves to this machine (DNS rebinding) is none of these.
 bool host_allowed(std::string_view host, std::string_view own_host, std::span<const std::string> allowed);
 
 /// Whether a page of `origin` ("http://127.0.0.1:9474") is the agent's own, addressed as `host`.

@@ -123,7 +123,7 @@ struct HttpServer::Core {
     }
   }
 
-  /// False: there is no other now.
+  /// False: no connection is waiting.
   bool accept_one(int listener, bool over_unix) {
     const int fd = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {

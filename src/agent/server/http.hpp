@@ -37,7 +37,7 @@ struct Request {
   std::string body;
   bool over_unix = false;
   std::optional<std::uint32_t> uid;            ///< the user at the other end (see peer.hpp)
-  Peer peer;                                   ///< whom the connection counts for
+  Peer peer;                                   ///< the client that the connection counts for
   std::optional<std::string> pid_namespace{};  ///< the client's, where it is another (see peer.hpp)
 };
 
@@ -93,7 +93,7 @@ class HttpServer {
   /// second. At 100 a second the agent takes some per cent of a processor.
   static constexpr double kRequestsPerSecond = 100;
   static constexpr double kRequestsAtOnce = 200;
-  /// What the kernel holds of an answer that is not read. It would grow to megabytes a connection by itself.
+  /// What the kernel holds of an answer that is not read. Without a limit it grows to megabytes per connection.
   static constexpr int kSendBufferBytes = 256 * 1024;
 
   /// Binds and answers from here on, in threads of its own; `site` must be callable from many at once. Errors: an

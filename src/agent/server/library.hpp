@@ -14,7 +14,7 @@ struct Connection {
   ClientStream stream;
   bool over_unix = false;
   Client client;
-  bool answered = false;  ///< by the site, so that the library's own errors are told from its
+  bool answered = false;  ///< by the site, so that the library's own errors differ from its
   bool close = false;     ///< after this answer: something of the request may be unread
 };
 

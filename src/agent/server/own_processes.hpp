@@ -17,7 +17,7 @@ using NamespaceOf = std::function<std::string(const ProcessInfo&)>;
 std::string pid_namespace_of(std::uint32_t pid);
 
 /// Devices with their used memory, and the processes of `pid_namespace`, whose pids become those that they have
-/// there. Verdicts, alerts and runs of devices, and what was said to people, are left out: they name other processes.
+/// there. Verdicts, alerts and runs of devices, and notifications, are left out: they name other processes.
 View own_processes(const View& view, const std::string& pid_namespace, const NamespaceOf& namespace_of);
 
 /// The process that has that pid for the client; `pid_namespace` empty: the agent's own.

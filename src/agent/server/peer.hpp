@@ -21,7 +21,7 @@ struct Rights {
 /// Who has connected.
 struct Client {
   std::optional<std::uint32_t> uid;  ///< nullopt: on another machine, or it cannot be determined
-  Peer peer;                         ///< whom the connection counts for
+  Peer peer;                         ///< the client that the connection counts for
   /// On a Unix socket: the client's pid namespace, where that is another than ours, as a container's is ("?": it is
   /// gone). Such a client gets its own processes and nothing of others, whoever its user is.
   std::optional<std::string> pid_namespace{};

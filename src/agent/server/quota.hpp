@@ -1,4 +1,4 @@
-// Quota: Shares for many threads; what is Held goes back by itself.
+// Quota: Shares for many threads; what is Held is returned by its destructor.
 #pragma once
 
 #include <chrono>

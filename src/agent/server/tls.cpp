@@ -29,7 +29,7 @@ using Bio = std::unique_ptr<BIO, Freed<BIO_free_all>>;
 using Certificate = std::unique_ptr<X509, Freed<X509_free>>;
 using Key = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
 
-/// A key that wants a password: nobody is there to be asked.
+/// Refuses a key with a password: no user is there to enter it.
 int no_password(char*, int, int, void* asked) {
   *static_cast<bool*>(asked) = true;
   return -1;

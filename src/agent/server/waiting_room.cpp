@@ -31,7 +31,7 @@ std::string_view reason(int status) {
   }
 }
 
-/// Method, path and host of a request's head; the path is empty where the first line is none of a request.
+/// Method, path and host of a request's head; the path is empty if the first line is not a request line.
 Request parse_head(std::string_view head) {
   Request out;
   const std::string_view line = head.substr(0, head.find("\r\n"));
@@ -141,7 +141,7 @@ void WaitingRoom::decide(Guest& guest, Clock::time_point now) {
 
 void WaitingRoom::answer(Guest& guest, const Response& response, Clock::time_point now) {
   const std::string text = closing_answer(response);
-  // Some hundred bytes: where they do not fit at once, nobody reads.
+  // A few hundred bytes: if they do not fit at once, the client does not read.
   [[maybe_unused]] const ssize_t sent = ::send(guest.fd, text.data(), text.size(), MSG_NOSIGNAL);
   ::shutdown(guest.fd, SHUT_WR);
   guest.answered = true;

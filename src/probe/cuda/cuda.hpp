@@ -80,7 +80,7 @@ CUresult allocate(Call call, int device, std::uint64_t bytes, Life life, CallDri
   if (taken.address == 0 || taken.bytes == 0) {
     hook.failed(false);
   } else {
-    // The owner first: memory in the ledger may be freed with a context at any time.
+    // The owner is recorded first: once in the ledger, memory may be freed with its context at any time.
     if (life == Life::of_context) own(taken.address, device < 0 ? current_device() : device, device < 0);
     hook.took(taken.address, taken.bytes, taken.flags);
   }

@@ -13,7 +13,7 @@ VRAMTRACK_CUDA_EXPORT CUresult cuThreadExchangeStreamCaptureMode(int* mode);
 namespace vramtrack::probe::cuda {
 namespace {
 
-/// 0: not known. While a stream is captured, the driver refuses calls that could wait; this one is said not to.
+/// 0: not known. While a stream is captured, the driver refuses calls that could wait; this one is documented not to.
 std::uint64_t free_now() {
   constexpr int kRelaxed = 2;
   int mode = kRelaxed;

@@ -349,7 +349,7 @@ class Simulation final : public Source {
   Processes processes_;
   Instruments instruments_;
   std::vector<double> busy_;         ///< by device: share of time in which one of its processes works
-  std::vector<bool> busy_reported_;  ///< by device: whether it is told how busy it is
+  std::vector<bool> busy_reported_;  ///< by device: whether its utilisation is reported
   std::vector<SeriesId> device_used_;
   std::vector<SeriesId> device_reserved_;
   std::vector<bool> lost_;

@@ -225,7 +225,7 @@ class PartText {
   }
 
   void write_marks(const PagePart& part, bool has_times) {
-    // Of too many the rarer names are told in full: epochs rather than steps.
+    // If there are too many, the rarer names are shown in full: epochs rather than steps.
     std::unordered_map<std::string_view, std::size_t> counts;
     for (const PageMark& mark : part.marks) ++counts[mark.words];
     std::size_t most = part.marks.size();

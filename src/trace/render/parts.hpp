@@ -27,7 +27,7 @@ void moment_json(JsonText& json, const Moment& moment);
 
 /// The line, and of how many stacks it is the site.
 std::string line_words(const Symbols& symbols, const LineBytes& line);
-/// From the site outwards, at most `most` telling frames.
+/// From the site outwards, at most `most` informative frames.
 std::vector<std::string> stack_words(const Symbols& symbols, StackId stack, std::size_t most);
 /// "step 3 (5.0 MiB), step 2 (5.0 MiB) and 28 more"; empty without labels.
 std::string labels_words(const Symbols& symbols, const std::vector<LabelBytes>& labels);

@@ -30,9 +30,9 @@ std::string summary_text(std::span<Snapshot> snapshots, const Symbols& symbols, 
 /// "vramtrack.snapshot.summary.v1"
 std::string summary_json(std::span<Snapshot> snapshots, const Symbols& symbols, const Shown& shown);
 
-/// What grew from the first snapshot to the last. `growths` as compare_devices() gives them; the first is told in full.
-/// REQUIRES: `snapshots` are those that were compared; `growths` is not empty.
-/// `host`: the same of the pinned host memory, where the snapshots have any; it is told after the devices.
+/// What grew from the first snapshot to the last. `growths` as compare_devices() gives them; the first is shown in
+/// full. REQUIRES: `snapshots` are those that were compared; `growths` is not empty. `host`: the same for pinned host
+/// memory, if the snapshots have any; it follows the devices.
 std::string leaks_text(std::span<const Snapshot> snapshots, const Symbols& symbols,
                        std::span<const DeviceGrowth> growths, const Growth* host, std::size_t sites);
 /// "vramtrack.snapshot.leaks.v1"

@@ -189,7 +189,7 @@ TEST(HttpExchange, SilenceHasALimitOfItsOwn) {
   EXPECT_EQ(soon(call).end, HttpEnd::broken_off);
 }
 
-/// Whatever is waited for: an answer, a handshake, a connection.
+/// Calls that wait for an answer, a handshake or a connection.
 std::vector<std::pair<HttpCall, std::shared_ptr<void>>> waits() {
   std::vector<std::pair<HttpCall, std::shared_ptr<void>>> out;
   const auto add = [&out](std::shared_ptr<Rogue> server, bool https) {

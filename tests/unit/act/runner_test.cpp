@@ -827,7 +827,7 @@ TEST(Runner, APowerCutBetweenTheRecordAndItsMessageLosesNoMessage) {
   }
 }
 
-/// At any time, not only between two steps: so often as VRAMTRACK_KILLS says (`make check-kills`: 200 times).
+/// At any time, not only between two steps: VRAMTRACK_KILLS times (`make check-kills`: 200).
 TEST(Runner, KilledAtAnyTimeItForgetsNothing) {
   using Clock = std::chrono::steady_clock;
   const char* const wish = std::getenv("VRAMTRACK_KILLS");

@@ -46,7 +46,7 @@ act::KubernetesPod pod(const std::string& uid, const std::string& name, const st
   return out;
 }
 
-/// The worker stores the answer after it was asked: find() until it has.
+/// The worker stores the answer some time after the question: repeats find() until it has.
 template <class Done>
 PodName find_until(PodNames& names, const std::string& uid, const std::string& id, Done done) {
   const auto end = std::chrono::steady_clock::now() + seconds(20);

@@ -68,7 +68,7 @@ TEST(Rivals, AreAllNamedOnceAndSourced) {
   EXPECT_EQ(names.size(), 29U);
 }
 
-// What all of them agree on, and what no rule may say.
+// All of them agree on this, and no rule may report the opposite.
 TEST(Rivals, NoneAlarmsOnAConstantSeries) {
   for (const RivalInfo& info : rivals()) {
     for (const double period_s : {1.0, 60.0}) {

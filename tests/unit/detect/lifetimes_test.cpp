@@ -30,7 +30,7 @@ double all(double) {
   return 1;
 }
 
-/// What is said about the growth of the lines from `start` on, when all that is told of them explains it.
+/// What is reported about the growth of the lines from `start` on, when all reports of them explain it.
 LifetimesWord word(const std::vector<Line>& lines, double start, double end, double unseen_bytes = 0) {
   Lifetimes lifetimes;
   double then = 0, now = 0;

@@ -60,7 +60,7 @@ TEST(FactsOfADevice, AreNoSeriesOfTheViewAndMakeALoadNoAlert) {
   EXPECT_TRUE(m.find(m.used)->suspicions.empty());
 }
 
-/// The load is not part of what the program does once it works, from whatever distance that is looked at.
+/// The load is not part of what the program does once it works, at any time scale.
 TEST(FactsOfADevice, WhatLeaksAfterALoadIsJudgedByItself) {
   for (const int rest_s : {0, 300, 1200}) {
     Machine m;

@@ -107,7 +107,7 @@ TEST_F(ListedRarely, AndItsDeviceTellOneStory) {
   EXPECT_FALSE(seen(process(20, "python serve0.py")).verdict.finding.leak);
 }
 
-/// What its run was stays known once it is over.
+/// What is known about its run is kept after its end.
 TEST_F(ListedRarely, KeepsItsGrowthAfterItsEnd) {
   leak_beside(300, 1, 4000);
   end_process(4001, 10);

@@ -79,7 +79,7 @@ TEST(Pattern, EarlierSearchesChangeNoMatch) {
   }
 }
 
-/// Each byte is looked at once for all beginnings of a message, not once for each.
+/// Each byte is examined once for all beginnings of a message, not once per beginning.
 TEST(Pattern, BeginningsShareTheSearchOfAGap) {
   const auto pattern = Pattern::compile("abc..xy");
   ASSERT_TRUE(pattern);

@@ -557,7 +557,7 @@ TEST(Remark, ACardIsKnownByItsModel) {
       "XLA: RESOURCE_EXHAUSTED: the program needs 14.44GiB of device memory\nout of memory on the "
       "GPU\n\nI am running a 3080 Ti GPU.\n");
   EXPECT_NE(out.find("12.00 GiB"), std::string::npos) << out;
-  // It had 10 or 12, and a laptop's is another one.
+  // The RTX 3080 was sold with 10 and 12 GB, and the laptop variant is another card.
   for (const std::string card : {"I have an RTX 3080.", "I have an RTX 4090 laptop.", "It is line 4090."})
     EXPECT_EQ(figure("cuMemAlloc: out of memory\n" + card + "\n", Figure::total), 0) << card;
 }

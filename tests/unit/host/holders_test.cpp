@@ -524,7 +524,7 @@ TEST(Holders, WhoIsYoungerThanAWorkersPipesHasThemByInheritanceUnlessItWaits) {
 TEST(Holders, AWorkerThatAScriptsTrainerWaitsForIsNoOrphan) {
   Machine machine;
   machine.add(60, 1, 60, 60, 'S', "bash", "bash retry.sh");
-  machine.add(61, 60, 60, 60, 'S', "train: epoch 3", "train: epoch 3");  // it has given itself a title since
+  machine.add(61, 60, 60, 60, 'S', "train: epoch 3", "train: epoch 3");  // it has set its title since
   machine.add(62, 61, 60, 60, 'S', "pt_data_worker", "python train.py");
   machine.add(63, 61, 60, 60, 'S', "python", kSpawned);
   machine.add(64, 61, 64, 64, 'S', "python", kSpawned);          // in its own session

@@ -33,10 +33,10 @@ using ::testing::HasSubstr;
 
 constexpr double kTick_s = 30;
 
-/// A child in its own process group, as a shell starts it. It is ended with the test.
+/// A child in its own process group, as a shell starts it. The destructor ends it.
 class Program {
  public:
-  /// `body` runs in the child and returns never; it closes or execs away `ready` when it is where it will stay.
+  /// `body` runs in the child and never returns; it closes or execs away `ready` when it is where it will stay.
   explicit Program(const std::function<void(int ready)>& body) {
     std::array<int, 2> pipe_ends{};
     if (::pipe2(pipe_ends.data(), O_CLOEXEC) != 0) return;

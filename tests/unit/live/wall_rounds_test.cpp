@@ -145,7 +145,7 @@ TEST_F(WallRoundsTest, ATotalThatMovesIsAnEventAtOnce) {
   EXPECT_THAT(poll(3), IsEmpty());
 }
 
-/// A wall is the nearer the more of it others hold.
+/// The more of a wall others hold, the nearer it is.
 TEST(NearestWall, CountsWhatTheOthersHold) {
   const std::vector<Walled> all = {{2e9, {{"GPU-a", 16'000'000'000, "shared"}, {"GPU-a", 8'000'000'000, "own"}}},
                                    {13e9, {{"GPU-a", 16'000'000'000, "shared"}}}};

@@ -1,4 +1,4 @@
-// What the program's own heap holds, so that a test can hold how much a call needed. All of trace_test counts.
+// What the program's own heap holds, so that a test can measure how much a call needed. All of trace_test counts.
 #pragma once
 
 #include <cstdint>
