@@ -11,7 +11,7 @@ import re
 import sys
 import tokenize
 import warnings
-from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from vramtrack.check_rules import Finding, check
 
@@ -179,19 +179,24 @@ def as_text(files: List[Read]) -> str:
     return "".join(_printable(line) + "\n" for line in out)
 
 
-def main(arguments: List[str]) -> int:
+def main(arguments: List[str], show: Callable[[str], None] = lambda words: None) -> int:
+    """`show` is called with how far it is, for each file, and with nothing before the first line is printed."""
     parser = argparse.ArgumentParser(prog="vramtrack check", description="Find the statements of Python programs that keep GPU memory, without running them.",
                                      epilog="Exit: 0 nothing found, 1 findings, 2 a file could not be read. docs/check.md lists the patterns.")
     parser.add_argument("files", metavar="FILE", nargs="+", help="Python files, notebooks (*.ipynb), and folders of them; - is standard input")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="print as: text (default), json")
     parser.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
     options = parser.parse_args(arguments)
+    paths = [(path, list(python_files(path))) for path in options.files]
+    count = sum(len(below) for _, below in paths)
     files: List[Read] = []
-    for path in options.files:
-        before = len(files)
-        files += map(read, python_files(path))
-        if len(files) == before:
+    for path, below in paths:
+        for one in below:
+            show(f"{len(files)} of {count} files")
+            files.append(read(one))
+        if not below:
             files.append(Read(path, [], [], "no Python file (*.py, *.ipynb) in this folder"))
+    show("")
     for file in files:
         if file.error:
             sys.stderr.write(_printable(f"vramtrack: check: {file.name}: {file.error}") + "\n")

@@ -1,15 +1,20 @@
 // check: finds what keeps GPU memory in Python source. Python's own parser reads it, in the python3 of PATH, which is
 // the one that knows the language of the program; the rules are python/vramtrack/check*.py.
 #include <fmt/format.h>
-#include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <string>
+#include <utility>
 
 #include "cli/check_script.hpp"
 #include "cli/commands.hpp"
 #include "cli/output_option.hpp"
+#include "cli/progress.hpp"
+#include "core/descriptor.hpp"
 #include "core/errno_words.hpp"
+#include "core/regular_file.hpp"
 #include "host/child_program.hpp"
 
 namespace vramtrack::cli {
@@ -17,15 +22,22 @@ namespace {
 
 constexpr int kFailed = 2;
 
-/// Runs the script that the descriptor of its first argument has, with the others.
-constexpr const char* kStart = R"(import sys
+/// Runs the script that comes, so many bytes long, over the descriptor of its first argument, with the others. How far
+/// it is goes back over the descriptor, a line each; after an empty line it waits until the other end is closed, and
+/// prints.
+constexpr const char* kStart = R"(import os, sys
 if sys.version_info < (3, 8):
     sys.stderr.write("vramtrack: check needs Python 3.8 or newer, and the python3 in PATH is %d.%d; put a newer one first in PATH\n" % sys.version_info[:2])
     sys.exit(2)
-with open(int(sys.argv[1]), encoding="utf-8") as file:
-    script = file.read()
+link = int(sys.argv[1])
+with open(link, "rb", closefd=False) as file:
+    script = file.read(int(sys.argv[2]))
 exec(compile(script, "<vramtrack check>", "exec"))
-sys.exit(main(sys.argv[2:]))
+def show(words):
+    os.write(link, words.encode() + b"\n")
+    if not words:
+        os.read(link, 1)
+sys.exit(main(sys.argv[3:], show))
 )";
 
 struct CheckOptions {
@@ -33,42 +45,56 @@ struct CheckOptions {
   std::string format = "text";
 };
 
-/// A descriptor of memory with the script, at its beginning.
-Result<int> script_descriptor() {
-  const int descriptor = ::memfd_create("vramtrack-check", MFD_CLOEXEC);
-  if (descriptor < 0) return fail("no memory for the script: " + errno_words(errno));
-  std::string_view rest = check_script();
-  while (!rest.empty()) {
-    const ssize_t written = ::write(descriptor, rest.data(), rest.size());
-    if (written < 0) {
-      const int error = errno;
-      ::close(descriptor);
-      return fail("no memory for the script: " + errno_words(error));
+/// Shows the lines that come over `link`, until an empty one or its end.
+void follow(int link, Progress& progress) {
+  std::string line;
+  for (char byte = 0; ::read(link, &byte, 1) == 1;) {
+    if (byte != '\n') {
+      line += byte;
+    } else if (line.empty()) {
+      return;
+    } else {
+      progress.show(std::exchange(line, {}));
     }
-    rest.remove_prefix(static_cast<std::size_t>(written));
   }
-  ::lseek(descriptor, 0, SEEK_SET);
-  return descriptor;
 }
 
 int check(const CheckOptions& options, Console& console) {
-  const auto script = script_descriptor();
-  if (!script) {
-    console.error("check: " + script.error().message);
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    console.error("check: cannot connect to python3: " + errno_words(errno));
     return kFailed;
   }
+  Descriptor ours(ends[0]);
+  Descriptor its(ends[1]);
   // Isolated: what the folder or the environment of the checked program has is not imported.
-  std::vector<std::string> program{
-      "python3", "-I", "-B", "-X", "utf8", "-c", kStart, std::to_string(*script), "--format", options.format, "--"};
+  std::vector<std::string> program{"python3",
+                                   "-I",
+                                   "-B",
+                                   "-X",
+                                   "utf8",
+                                   "-c",
+                                   kStart,
+                                   std::to_string(its.get()),
+                                   std::to_string(check_script().size()),
+                                   "--format",
+                                   options.format,
+                                   "--"};
   program.insert(program.end(), options.files.begin(), options.files.end());
-  const auto started = start_program(program, {}, *script);
-  ::close(*script);
+  const auto started = start_program(program, {}, its.get());
+  its.reset();
   if (!started) {
     console.error(
         "check: there is no python3 in PATH that can be run, and check needs one (3.8 or newer) to read the "
         "source; install it, or activate the environment that has it");
     return kFailed;
   }
+  // One that has ended already has said why.
+  if (write_all(ours.get(), check_script())) {
+    Progress progress(console, options.files);
+    follow(ours.get(), progress);
+  }
+  ours.reset();
   return shell_status(wait_for_program(*started));
 }
 

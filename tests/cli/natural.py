@@ -215,7 +215,8 @@ class Progress(unittest.TestCase):
     #: by command: what it reads, and the exit code
     READERS = {"analyze": ("csv", 1), "replay": ("csv", 1), "report": ("csv", 1), "policy test --config p.toml": ("csv", 0), "top --once --replay": ("csv", 1),
                "trace report": ("trace", 1), "trace flamegraph -o f.html": ("trace", 0), "trace page -o p.html": ("trace", 0),
-               "trace export --format folded": ("trace", 0), "trace export --format csv": ("trace", 0), "oom show": ("trace", 1)}
+               "trace export --format folded": ("trace", 0), "trace export --format csv": ("trace", 0), "oom show": ("trace", 1), "check": ("py", 1)}
+    WRITTEN = {"csv": leak_log().encode(), "trace": leaking_trace().bytes(), "py": b"import torch\nlosses = []\nfor x in data:\n    loss = model(x)\n    loss.backward()\n    losses.append(loss)\n"}
 
     def test_a_line_appears_gives_way_and_is_gone(self):
         with concurrent.futures.ThreadPoolExecutor(len(self.READERS)) as pool:  # each waits for two seconds
@@ -240,7 +241,7 @@ class Progress(unittest.TestCase):
                     if select.select([master], [], [], 1)[0]:
                         shown += os.read(master, 4096)
                 self.assertRegex(shown.decode(), rf"reading slow\.{ending}.*, \d+ s so far")
-                log.write(leak_log().encode() if ending == "csv" else leaking_trace().bytes())
+                log.write(self.WRITTEN[ending])
                 log.close()
                 out = analysis.stdout.read().decode()
                 self.assertEqual(analysis.wait(timeout=patience(30)), code)
