@@ -6,7 +6,7 @@ import { bytes, bytesOf, inLocalTime, moment, percent, printable, rateInterval, 
 import { GaugeCharts, kSync } from "./gauge_charts";
 import { stack, withGaps, type Layer } from "./history";
 import type { Live } from "./live";
-import { MemoryChart, type MemoryData, type Point } from "./memory_chart";
+import { MemoryChart, pointWords, type MemoryData, type Point } from "./memory_chart";
 import { StackChart } from "./stack_chart";
 import { alertList, factRows, gaugeList, healthLines, rangeButtons, severityWord, usedBar, verdictBadge } from "./parts";
 import type { AlertDesk } from "./parts";
@@ -272,11 +272,7 @@ export class GpuPage implements Page {
   }
 
   private readout(d: Series): string {
-    const p = this.point;
-    if (p) {
-      const spread = p.max - p.min > 1024 * 1024 ? ` (${bytes(p.min)} to ${bytes(p.max)})` : "";
-      return `${moment(p.atS, this.live.nowS)}: ${bytes(p.mean)}${spread}`;
-    }
+    if (this.point) return pointWords(this.point, this.live.nowS);
     const used = this.live.bytesOf(d);
     const capacity = d.device.capacity_bytes;
     return `Now: ${capacity ? bytesOf(used, capacity) : bytes(used)}; peak ${bytes(Math.max(d.peak_bytes, used))}`;

@@ -4,6 +4,7 @@ import { axes, widthOf } from "./axes";
 import { Chart } from "./chart";
 import type { Band, Trend } from "./forecast";
 import { futureSeconds } from "./forecast";
+import { bytes, moment } from "./format";
 import { withGaps } from "./history";
 import { colour } from "./theme";
 import type { Columns } from "./types";
@@ -28,6 +29,12 @@ export interface Point {
   min: number;
   mean: number;
   max: number;
+}
+
+/** "08:12:03: 15.1 GiB (14.9 GiB to 15.2 GiB)": what the chart shows under the cursor. */
+export function pointWords(p: Point, nowS: number): string {
+  const spread = p.max - p.min > 1024 * 1024 ? ` (${bytes(p.min)} to ${bytes(p.max)})` : "";
+  return `${moment(p.atS, nowS)}: ${bytes(p.mean)}${spread}`;
 }
 
 interface MemoryChartOptions {
@@ -97,8 +104,7 @@ export class MemoryChart extends Chart<MemoryData> {
       height: this.height,
       padding: compact ? [8, 16, 0, 0] : [8, 20, 0, 0],
       legend: { show: false },
-      cursor: compact ? { show: false } : { y: false, drag: { x: true, y: false, setScale: false },
-          ...(sync ? { sync: { key: sync } } : {}) },
+      cursor: { y: false, drag: { x: select !== undefined, y: false, setScale: false }, ...(sync ? { sync: { key: sync } } : {}) },
       scales: {
         x: { time: true, range: () => this.xRange() },
         y: { range: (u) => this.yRange(u) },

@@ -1,10 +1,10 @@
 // The machine at a glance: is anything leaking, who, when does it end.
 import { ActsList } from "./acts";
 import { Book } from "./book";
-import { rate, seconds } from "./format";
+import { bytes, rate, seconds } from "./format";
 import { bandOf, trendOf } from "./forecast";
 import type { Live } from "./live";
-import { MemoryChart } from "./memory_chart";
+import { MemoryChart, pointWords, type Point } from "./memory_chart";
 import { alertList, gaugeList, gpuLink, healthLines, rangeButtons, severityWord, stallList, usedBar, verdictBadge } from "./parts";
 import type { AlertDesk } from "./parts";
 import type { Page } from "./page";
@@ -25,6 +25,8 @@ export class Overview implements Page {
   readonly title = "Overview";
   private readonly book: Book;
   private charts = new Map<string, MemoryChart>();
+  /** Under the cursor, by GPU. */
+  private points = new Map<string, Point | null>();
   private asked = "";
   private readonly list: ProcessList;
   private readonly acts: ActsList;
@@ -94,40 +96,50 @@ export class Overview implements Page {
   private card(d: Series): Node_ {
     const f = d.verdict.finding;
     const told = d.told;
-    const chart = this.chartOf(d.key);
+    const chart = this.chartOf(d);
     const name = deviceShort(d.device);
-    return h("li", { key: d.key, class: `gpu ${told.tone}`, "data-gpu": d.device.id },
+    return h("li", { key: d.key, class: `gpu ${told.tone}${f.leak ? " leaks" : ""}`, "data-gpu": d.device.id },
       h("div", { class: "line" },
         h("h3", {}, h("a", { href: gpuLink(d.device.id) }, name)),
         h("span", { class: "faint name" }, printable(d.device.name)),
         h("span", { class: "end" }, severityWord(told), " ", verdictBadge(told))),
       d.paused ? h("p", { key: "paused", class: "failed" }, "The device does not answer.") : null,
       usedBar(this.live.bytesOf(d), d.device.capacity_bytes, told.tone),
-      mount(chart.element, "chart"),
-      told.forecast ? h("p", { key: "eta", class: "eta" }, told.forecast) : null,
-      told.end ? h("p", { key: "ended", class: "ended" }, inLocalTime(told.end)) : null,
-      f.state !== "too_short" ? h("p", { key: "growth", class: "growth" }, `growth ${rate(f.growth_bytes_per_s.mid)}`) : null,
-      gaugeList(d, true),
-      healthLines(d, this.live.nowS, true),
-      f.leak && told.suspect ? h("p", { key: "suspect", class: "suspect" }, printable(told.suspect)) : null,
-      d.paging ? h("p", { key: "paging", class: "faint" }, `No alert yet: ${printable(d.paging)}`) : null,
-      f.leak && told.next ? h("p", { key: "next", class: "next" }, printable(told.next)) : null);
+      h("div", { class: "body" },
+        h("div", { class: "history" }, mount(chart.element, "chart"), h("p", { key: "readout", class: "readout" }, this.readout(d))),
+        h("div", { class: "words" },
+          told.forecast ? h("p", { key: "eta", class: "eta" }, told.forecast) : null,
+          told.end ? h("p", { key: "ended", class: "ended" }, inLocalTime(told.end)) : null,
+          f.state !== "too_short" ? h("p", { key: "growth", class: "growth" }, `growth ${rate(f.growth_bytes_per_s.mid)}`) : null,
+          gaugeList(d, true),
+          healthLines(d, this.live.nowS, true),
+          f.leak && told.suspect ? h("p", { key: "suspect", class: "suspect" }, printable(told.suspect)) : null,
+          d.paging ? h("p", { key: "paging", class: "faint" }, `No alert yet: ${printable(d.paging)}`) : null,
+          f.leak && told.next ? h("p", { key: "next", class: "next" }, printable(told.next)) : null)));
   }
 
-  private chartOf(key: string): MemoryChart {
+  private chartOf({ key, device }: Series): MemoryChart {
     let chart = this.charts.get(key);
     if (!chart) {
-      this.charts.set(key, (chart = new MemoryChart({ height: 110, compact: true })));
+      const hover = (point: Point | null): void => { this.points.set(key, point); this.live.changed(); };
+      this.charts.set(key, (chart = new MemoryChart({ height: 110, compact: true, sync: "overview", hover })));
       chart.element.setAttribute("aria-hidden", "true");  // the figures beside it say the same
+      // It lies above the link that covers the card, for the cursor to reach it.
+      chart.element.addEventListener("click", () => { location.hash = gpuLink(device.id).slice(1); });
     }
     return chart;
+  }
+
+  private readout(d: Series): string {
+    const point = this.points.get(d.key);
+    return point ? pointWords(point, this.live.nowS) : `Peak ${bytes(Math.max(d.peak_bytes, this.live.bytesOf(d)))}`;
   }
 
   private feed(d: Series): void {
     const columns = this.book.get(d.key);
     const trend = d.verdict.finding.leak ? trendOf(d) : null;
     const onset = d.verdict.finding.onset;
-    this.chartOf(d.key).set({
+    this.chartOf(d).set({
       columns,
       stepS: Math.max(this.book.stepS, d.interval_s),
       fromS: this.book.fromS(),

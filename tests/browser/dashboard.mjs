@@ -399,6 +399,23 @@ describe("dashboard", { concurrency: 40 }, () => {
     });
   });
 
+  inTurn("reads out each chart of the overview under one cursor, and leads on from there", async () => {
+    await on(agent.url, async (page) => {
+      await leak(page);
+      const readouts = () => page.locator("li.gpu .readout").allTextContents();
+      assert.ok((await readouts()).every((words) => /^Peak [\d.]+ GiB$/.test(words)), (await readouts()).join());
+      const chart = page.locator('li.gpu .chart:not([data-points="0"]) .u-over').first();
+      await chart.hover({ position: { x: 60, y: 40 } });
+      await page.waitForFunction(() => [...document.querySelectorAll("li.gpu .readout")].every((p) => /^[\d: -]+: [\d.]+ [GM]iB/.test(p.textContent)));
+      const times = (await readouts()).map((words) => Date.parse(`2026-01-05T${/(\d\d:\d\d:\d\d): /.exec(words)[1]}Z`) / 1000);
+      assert.ok(Math.abs(times[0] - times[1]) < 120, `one time on both: ${await readouts()}`);
+      await page.locator(kHeadline).hover();
+      await page.waitForFunction(() => /^Peak/.test(document.querySelector("li.gpu .readout").textContent));
+      await chart.click();
+      await page.waitForSelector(kDrawn);
+    });
+  });
+
   for (const width of [320, 375])
     inTurn(`fits a phone ${width} pixels wide`, async () => {
       await on(agent.url, async (page) => {
