@@ -744,7 +744,7 @@ TEST(Account, OfTheLinesAboveDecidesForAnyProgram) {
        "GPU failed\n",
        Cause::full, "21.58 GiB"},
       {"gpu0: total 40.0 GiB, free 3.0 GiB, this process 36.5 GiB\nfoldit: GPU allocation of 5.0 GiB failed\n",
-       Cause::too_big, "this process had 36.50 GiB"},
+       Cause::full, "this process had 36.50 GiB"},
       {"Memory of other processes on device 1: 9.5 GiB\nDevice 1: 12.0 GiB total\nopticsim: error: could not allocate "
        "4.0 GiB on device 1\n",
        Cause::outside, "others held 9.50 GiB of the device's 12.00 GiB"},

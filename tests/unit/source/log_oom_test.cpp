@@ -200,7 +200,8 @@ TEST(OutOfMemoryMessage, InTextIsAnEventOfTheOnlyGpu) {
   const auto r = read_text(text + "2026-03-01 10:00:20 ERROR " + kTorch + "\n");
   expect_one(r, "0");
   EXPECT_THAT(r.events[0].text, HasSubstr(":21: "));
-  EXPECT_THAT(r.events[0].text, HasSubstr("ran out: 4.00 GiB were requested while 19.90 GiB were allocated"));
+  EXPECT_THAT(r.events[0].text, HasSubstr("ran out: 19.90 GiB of the device's 23.69 GiB were allocated and 3.20 GiB "
+                                          "were free when 4.00 GiB were requested"));
 }
 
 TEST(OutOfMemoryMessage, SaysHowMuchMemoryTheDeviceHas) {
