@@ -95,18 +95,20 @@ class OneGpu : public testing::Test {
     return 4 * kGiB + (t > 900 ? static_cast<std::uint64_t>(t - 900) * 4 * kMiB : 0);
   }
 
-  /// Remembers the runs of programs in `known`, in place of a store.
+  /// Remembers the runs of programs in `known_programs`, in place of a store.
   ProgramMemory memory_of_programs() {
     ProgramMemory memory;
     memory.find = [this](const ProgramIdentity& identity) -> std::optional<Program> {
-      const auto it = known.find(identity.text);
-      return it == known.end() ? std::nullopt : std::optional(it->second);
+      const auto it = known_programs.find(identity.text);
+      return it == known_programs.end() ? std::nullopt : std::optional(it->second);
     };
-    memory.put = [this](const ProgramIdentity& identity, const Program& program) { known[identity.text] = program; };
+    memory.put = [this](const ProgramIdentity& identity, const Program& program) {
+      known_programs[identity.text] = program;
+    };
     return memory;
   }
 
-  std::map<std::string, Program> known;
+  std::map<std::string, Program> known_programs;
   Catalog catalog;
   SeriesId device_series{};
   std::unique_ptr<Engine> engine;

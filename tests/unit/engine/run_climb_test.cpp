@@ -12,7 +12,7 @@ using testing::HasSubstr;
 class RunsClimb : public OneGpu {
  protected:
   void begin(bool remembers) {
-    known.clear();
+    known_programs.clear();
     start();
     if (remembers) engine->remember(memory_of_programs());
   }

@@ -50,8 +50,8 @@ TEST_F(RunMemoryTest, ARampThatAlarmedIsAWarmUpOnceItHasSettledOften) {
     t = run(t + 10, 100 + i, "python train.py --output /runs/" + std::to_string(i));
     raised.push_back(static_cast<std::size_t>(count() - before));
   }
-  ASSERT_EQ(known.size(), 1U);
-  const Program& program = known.begin()->second;
+  ASSERT_EQ(known_programs.size(), 1U);
+  const Program& program = known_programs.begin()->second;
   EXPECT_EQ(program.runs, 5U);
   EXPECT_EQ(program.name, "python train.py");
   EXPECT_NEAR(program.recent.back().settled_bytes, 18.0 * kGiB, 0.1 * kGiB);
@@ -65,7 +65,7 @@ TEST_F(RunMemoryTest, AnotherArgumentMakesAStranger) {
   tick(0, kGiB / 2);
   double t = run(10, 100, "python train.py --batch-size 32");
   t = run(t, 101, "python train.py --batch-size 64");
-  EXPECT_EQ(known.size(), 2U);
+  EXPECT_EQ(known_programs.size(), 2U);
 }
 
 TEST_F(RunMemoryTest, AFirstRunSaysThatASecondWillTell) {
@@ -91,9 +91,9 @@ TEST_F(RunMemoryTest, ALeakIsRememberedAsOne) {
   double t = 10;
   for (; leak(t) < 23 * kGiB; t += 10) tick(t, leak(t) + kGiB / 2, {{id, leak(t)}});
   end_process(t, 100, true);
-  ASSERT_EQ(known.size(), 1U);
-  EXPECT_EQ(known.begin()->second.leaked, 1U);
-  EXPECT_EQ(known.begin()->second.out_of_memory, 1U);
+  ASSERT_EQ(known_programs.size(), 1U);
+  EXPECT_EQ(known_programs.begin()->second.leaked, 1U);
+  EXPECT_EQ(known_programs.begin()->second.out_of_memory, 1U);
 }
 
 TEST_F(RunMemoryTest, AProcessOnTwoDevicesIsOneRun) {
@@ -103,9 +103,9 @@ TEST_F(RunMemoryTest, AProcessOnTwoDevicesIsOneRun) {
   const SeriesId other = catalog.intern({Metric::process_used, "GPU-b", 100, 1100});
   for (double t = 10; t < 1000; t += 10) tick(t, 9 * kGiB, {{one, 8 * kGiB}, {other, 3 * kGiB}});
   end_process(1000, 100);
-  ASSERT_EQ(known.size(), 1U);
-  EXPECT_EQ(known.begin()->second.runs, 1U);
-  EXPECT_NEAR(known.begin()->second.recent.front().settled_bytes, 8.0 * kGiB, 1);
+  ASSERT_EQ(known_programs.size(), 1U);
+  EXPECT_EQ(known_programs.begin()->second.runs, 1U);
+  EXPECT_NEAR(known_programs.begin()->second.recent.front().settled_bytes, 8.0 * kGiB, 1);
 }
 
 TEST_F(RunMemoryTest, ARunThatWasThereBeforeHasNoCurve) {
@@ -113,9 +113,9 @@ TEST_F(RunMemoryTest, ARunThatWasThereBeforeHasNoCurve) {
   const SeriesId id = process(100, "python serve.py");
   for (double t = 0; t < 1000; t += 10) tick(t, 9 * kGiB, {{id, 8 * kGiB}});
   end_process(1000, 100);
-  ASSERT_EQ(known.size(), 1U);
-  EXPECT_FALSE(known.begin()->second.recent.front().seen_from_start);
-  EXPECT_EQ(known.begin()->second.recent.front().points, 0U);
+  ASSERT_EQ(known_programs.size(), 1U);
+  EXPECT_FALSE(known_programs.begin()->second.recent.front().seen_from_start);
+  EXPECT_EQ(known_programs.begin()->second.recent.front().points, 0U);
 }
 
 /// A watch that begins in the middle of a run compares it with earlier ones at its age, if that is known.
@@ -125,7 +125,7 @@ TEST_F(RunMemoryTest, ARunThatWasThereBeforeIsComparedAtItsAge) {
   double t = 10;
   for (std::uint32_t i = 0; i < 4; ++i) t = run(t, 100 + i, "python train.py");
   for (const bool is_known : {false, true}) {
-    const std::map<std::string, Program> before = known;
+    const std::map<std::string, Program> before = known_programs;
     begin();
     const SeriesId id = process(is_known ? 201 : 200, "python train.py");
     const double from = t + 1800;
@@ -146,7 +146,7 @@ TEST_F(RunMemoryTest, ARunThatWasThereBeforeIsComparedAtItsAge) {
 
 TEST_F(RunMemoryTest, AnOldProcessWithLittleMemoryHasNotJustBegun) {
   for (const double age_s : {30.0, 28800.0}) {
-    known.clear();
+    known_programs.clear();
     begin();
     const SeriesId id = process(100, "python train.py");
     for (double s = 0; s < 5400; s += 10) {
@@ -155,8 +155,8 @@ TEST_F(RunMemoryTest, AnOldProcessWithLittleMemoryHasNotJustBegun) {
     }
     end_process(5400, 100);
     tick(5410, kGiB / 2);
-    ASSERT_EQ(known.size(), 1U) << age_s;
-    EXPECT_EQ(known.begin()->second.recent.back().seen_from_start, age_s < 60);
+    ASSERT_EQ(known_programs.size(), 1U) << age_s;
+    EXPECT_EQ(known_programs.begin()->second.recent.back().seen_from_start, age_s < 60);
   }
 }
 
@@ -172,8 +172,8 @@ TEST_F(RunMemoryTest, WithoutProcessesADevicesRunsAreRuns) {
   double t = 10;
   tick(0, 0);
   for (int i = 0; i < 3; ++i) t = once(t);
-  ASSERT_EQ(known.size(), 1U);
-  EXPECT_EQ(known.begin()->second.runs, 3U);
+  ASSERT_EQ(known_programs.size(), 1U);
+  EXPECT_EQ(known_programs.begin()->second.runs, 3U);
 }
 
 TEST_F(RunMemoryTest, WhatStoodStillOnADeviceNotifiesNobodyWhenItFillsAgain) {
