@@ -1,4 +1,4 @@
-// Incident: one problem that people are told of, however many alerts report it. A leak shows in its device, in its
+// Incident: one problem as people see it, however many alerts report it. A leak shows in its device, in its
 // process, in the memory that no process holds and in what an allocator reports; each of them raises an alert, and all
 // are one incident. The engine names the incident of each alert as it raises it (Alert::incident); terminals, `top`,
 // the page, reports, metrics, notifications and records group alerts by that name and by nothing else

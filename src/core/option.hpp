@@ -1,4 +1,4 @@
-// The options that sentences name. A sentence that tells a user what to pass names an Option, and the surface that
+// The options that sentences name. A sentence that advises what to pass names an Option, and the surface that
 // shows it decides what that is called: "pass --capacity" on the command line is "pass capacity_bytes" in Python. Only
 // src/cli writes the names of options itself; cli_test reads the sentences of all other modules.
 //

@@ -38,7 +38,7 @@ enum class SpikeOutcome : std::uint8_t { none, stabilised, still_growing };
 
 enum class Severity : std::uint8_t { ok, watch, warning, critical };
 
-/// How certain the leak is. `suspected`: it may be one; `confirmed`: it is told as a leak, and an alert is raised when
+/// How certain the leak is. `suspected`: it may be one; `confirmed`: it is shown as a leak, and an alert is raised when
 /// little time is left (engine/paging.hpp); `confirmed_at_end`: a recording ended before more could be known, and the
 /// suspicion is certain enough for that case; no alert.
 enum class Stage : std::uint8_t { none, suspected, confirmed, confirmed_at_end };
@@ -112,7 +112,7 @@ struct Interval {
 /// One detector's opinion of one series.
 struct Finding {
   std::string detector;  ///< its registered name
-  bool leak = false;     ///< it is told as a leak
+  bool leak = false;     ///< it is shown as a leak
   Stage stage = Stage::none;
   State state = State::too_short;
   Pattern pattern = Pattern::none;
@@ -148,7 +148,7 @@ struct End {
   std::uint64_t used_bytes = 0;              ///< of the series, at `time`
   std::optional<double> growth_bytes_per_s;  ///< at `time`, where it grew
   std::optional<Timestamp> onset;            ///< of that growth
-  std::optional<double> confidence;          ///< that it was a leak, as told last
+  std::optional<double> confidence;          ///< that it was a leak, as last reported
   std::optional<double> r_squared;           ///< of that growth
   bool while_loading = false;                ///< memory ran out while its program loaded, or may have: it did not fit
 };

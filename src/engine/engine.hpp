@@ -22,7 +22,7 @@ namespace vramtrack {
 struct AlertChange {
   Alert alert;
   AlertNews news = AlertNews::raised;
-  IncidentChange incident;     ///< what people are told: a leak that several alerts report is one
+  IncidentChange incident;     ///< what is reported: a leak with several alerts is one
   std::vector<Alert> renamed;  ///< other standing alerts, whose incident this change showed to be the same
 };
 
@@ -84,7 +84,7 @@ class Engine {
   /// hold secrets: `hash`, which must be the same everywhere, turns each into a name that may be shared. REQUIRES: no
   /// sample was taken in yet.
   void share_siblings(std::function<std::string(const std::string&)> hash);
-  /// What other engines are told about this engine's processes: O(processes).
+  /// What other engines get about this engine's processes: O(processes).
   [[nodiscard]] std::vector<SiblingSummary> siblings() const;
   /// Replaces the list of processes that run elsewhere now; call it between two ticks. Processes of this machine do not
   /// belong in it.
@@ -105,7 +105,7 @@ class Engine {
   /// The present state, built on demand: O(series). `explain` fills SeriesView::explain.
   [[nodiscard]] std::shared_ptr<View> view(bool explain = false) const;
 
-  /// Whether the series is told as a leak now; whether anybody is notified of that is another matter. O(1).
+  /// Whether the series is shown as a leak now, with or without a notification. O(1).
   [[nodiscard]] bool leaks(SeriesId series) const;
 
   /// Series visited so far for events, changes of the catalog, attributions and Views: what the end of a process adds

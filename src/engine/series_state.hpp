@@ -57,7 +57,7 @@ struct SeriesState {
   /// others have set ends it, if that is known. REQUIRES: device.
   void refresh_limit(std::optional<std::uint64_t> holds = {}, std::optional<double> wall_bytes = {});
   /// The last sample is the first of another run of the device, which is judged by itself: makes new detectors, which
-  /// know what the old ones were told of limits and experience. REQUIRES: !ended.
+  /// know what the old ones got of limits and experience. REQUIRES: !ended.
   void judge_anew(const DetectionConfig& config, const Scale& figures);
   /// What its detector knows besides the samples: see Detector::set_experience.
   void set_experience(const Experience* experience);

@@ -86,7 +86,7 @@ Answer<void> find_hosts(const Reader& reader, const Exporter& exporter, bool has
 }
 
 /// Which pods are exporters': those that are scraped as the GPUs are. Where that is not to be had, the labels of the
-/// GPUs alone tell.
+/// GPUs are the only sign.
 void learn_exporters(const Reader& reader, const Query& memory, Roster& roster) {
   const auto jobs = reader.label_values("job", memory);
   if (!jobs || jobs->empty()) return;

@@ -75,7 +75,7 @@ class Pipeline {
   void set_source_warnings(std::vector<std::string> warnings) { source_warnings_ = std::move(warnings); }
 
   /// The files that the ticks are read from; none for a watch, and for a store, whose watch reported its alerts: views
-  /// name them, and what people are told follows from that.
+  /// name them, and what is reported follows from that.
   void set_files(std::vector<std::string> files) { files_ = std::move(files); }
 
   /// Takes in one whole tick.

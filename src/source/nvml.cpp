@@ -230,7 +230,7 @@ class NvmlSource final : public Source {
   }
 
   /// Limits of cgroups that the driver itself counts, on kernels without dmem. Where the kernel has it, its files
-  /// tell the same (host/walls.hpp). The live loop notifies people, which knows the other walls; here only of soft
+  /// report the same (host/walls.hpp). The live loop notifies people, which knows the other walls; here only of soft
   /// limits, which are none.
   void read_limits(Batch& out) {
     next_limits_ = now_ + kLimitsPace;

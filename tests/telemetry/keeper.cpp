@@ -1,4 +1,4 @@
-// Allocates as it is told on standard input, one command per line, and answers each with a line: what is traced is
+// Allocates by commands on standard input, one per line, and answers each with a line: what is traced is
 // known exactly.
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -249,7 +249,7 @@ void graphs() {
   holds("trimmed", 0);
 }
 
-/// Sizes that no call tells, by what the driver has free: 5 MiB a module, 3 MiB a graph (cuda.py).
+/// Sizes that no call reports, by what the driver has free: 5 MiB a module, 3 MiB a graph (cuda.py).
 void code() {
   Address a = 0;
   void *module = nullptr, *other = nullptr, *executable = nullptr, *mine = nullptr;

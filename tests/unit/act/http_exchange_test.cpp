@@ -28,7 +28,7 @@ using namespace std::chrono_literals;
 /// As the console does for the program.
 [[maybe_unused]] const auto kNoPipeSignal = std::signal(SIGPIPE, SIG_IGN);
 
-/// A server that does to each connection what it is told, until it is closed.
+/// A server that handles each connection as given, until it is closed.
 class Rogue {
  public:
   using Conduct = std::function<void(int client)>;

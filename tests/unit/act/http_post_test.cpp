@@ -56,7 +56,7 @@ TEST(ParseUrl, ErrorsDoNotGiveTheSecretAway) {
   }
 }
 
-/// A receiver that takes one connection, reads a little, and answers byte by byte as told.
+/// A receiver that takes one connection, reads a little, and answers byte by byte as given.
 class Receiver {
  public:
   Receiver(std::string answer, std::chrono::milliseconds between)

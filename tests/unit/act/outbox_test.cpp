@@ -255,7 +255,7 @@ TEST(Outbox, WhatIsOverTheRateIsCountedAndToldOnce) {
   EXPECT_THAT(events(o), ElementsAre("raised", "raised", "held_back"));
   EXPECT_THAT(o.messages().back().text, HasSubstr("18 more alerts were held back"));
   EXPECT_THAT(o.messages().back().text, HasSubstr("and 8 more"));
-  // Nobody was notified of it: nobody is told that it is over. Of the first one, somebody was.
+  // Its beginning was not notified, so its end is not either. That of the first one was.
   o.take(note(AlertNews::cleared, process(20)), at(1901));
   EXPECT_EQ(o.messages().size(), 3U);
   o.take(note(AlertNews::cleared, process(1)), at(1902));

@@ -175,7 +175,7 @@ TEST(Runner, TheOffFileStopsEverythingAndThaws) {
   EXPECT_TRUE(victim.becomes("?"));
 }
 
-/// An API server with one pod, whose PodDisruptionBudget forbids its eviction as long as it is told to.
+/// An API server with one pod, whose PodDisruptionBudget forbids its eviction as long as the test wants it.
 class OnePod {
  public:
   Tools tools() {
@@ -674,7 +674,7 @@ int agent_with(const Site& site, const std::function<void(RunnerOptions&)>& prep
   return status;
 }
 
-/// What it tells goes into the file "told", a message per line.
+/// Its messages go into the file "told", one per line.
 void tell_into_file(RunnerOptions& options, const std::string& folder) {
   options.tools.notify = [folder](const Note& note) {
     std::ofstream(folder + "/told", std::ios::app) << note.act_id << '\n';

@@ -545,7 +545,7 @@ void killed_at(const std::string& point, const std::string& action) {
   acting.actuator.reset();  // its thread would not be in the child
   const pid_t child = ::fork();
   if (child == 0) {
-    // What Slurm was told must outlive the child: it is written to a file.
+    // The commands to Slurm must outlive the child: it is written to a file.
     const auto die = [&] {
       std::ofstream(acting.folder.path() + "/commands") << fmt::format("{}", fmt::join(fleet.commands, "\n"));
       ::_exit(0);

@@ -1,4 +1,4 @@
-// Only src/cli writes the names of our options. What other modules tell a user to pass is an Option (core/option.hpp),
+// Only src/cli writes the names of our options. What other modules advise to pass is an Option (core/option.hpp),
 // so that each surface names it in its own way.
 #include <gmock/gmock.h>
 
@@ -149,7 +149,7 @@ TEST(Options, AreNamedByTheSurfaceAlone) {
   std::size_t literals = 0;
   for (const auto& entry : fs::recursive_directory_iterator(root)) {
     const std::string file = fs::relative(entry.path(), root).string();
-    // Tables (.def) tell of other programs and of settings.
+    // Tables (.def) name options of other programs, and settings.
     if (file.starts_with("cli/") || (!file.ends_with(".cpp") && !file.ends_with(".hpp"))) continue;
     for (const Literal& literal : literals_of(content(entry.path()))) {
       ++literals;

@@ -281,7 +281,7 @@ RC_GTEST_PROP(ProgramExperience, ItsWordsAreBounded, ()) {
 }
 
 TEST(JudgeWithExperience, AWarmUpThatAlarmsForAStrangerIsOneWithHealthyPredecessors) {
-  // To 20 of 24 GiB, straight and for an hour: nobody can tell it from a leak the first time.
+  // To 20 of 24 GiB, straight and for an hour: it looks like a leak the first time.
   const Shape ramp = [](double t) { return 2 * kGiB + 18 * kGiB * std::min(1.0, t / 3600); };
   EXPECT_TRUE(watch(ramp, 7200, nullptr).raised_s);
   for (const int runs : {3, 10}) {

@@ -125,7 +125,8 @@ struct Watched {
   Finding last;
 };
 
-/// An 80 GiB card, read every 15 s. `busy` below 0: not told. `age_s`: of the program when the watch begins, if known.
+/// An 80 GiB card, read every 15 s. `busy` below 0: not reported. `age_s`: of the program when the watch begins, if
+/// known.
 Watched watch(const std::function<double(double)>& bytes, double duration_s, const std::function<double(double)>& busy,
               ProgramKind kind = ProgramKind::unknown, std::optional<double> age_s = {}) {
   const auto judge = find_detector("judge")->make({}, kSecondsAndBytes);

@@ -159,7 +159,7 @@ double readme_mib(double t) {
   return std::floor(loaded + 2 * std::max(0.0, t - 600) + 15 * std::sin(t) * std::sin(t / 7));
 }
 
-// Whatever scale shows it: one onset, one probability that does not sink, the R2 of the line that is told, and an end
+// Whatever scale shows it: one onset, one probability that does not sink, the R2 of the line that is shown, and an end
 // that is known ever better.
 TEST(OneGrowth, IsToldAsOneStoryAtEachMinute) {
   std::optional<Timestamp> onset;

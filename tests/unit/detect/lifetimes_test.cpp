@@ -101,7 +101,7 @@ TEST(Lifetimes, LinesThatDoNotExplainTheRiseSayNothing) {
   EXPECT_EQ(word({passes, leak}, 600, 1200).site, "train.py:57 step");
 }
 
-/// Memory below the libraries: only its sum is known, so that nothing tells it from load or leak.
+/// Memory below the libraries: only its sum is known, so that nothing distinguishes it from a load or a leak.
 TEST(Lifetimes, ALineWithoutAgesExplainsNothing) {
   const Line load{"serve.py:9 batch", [](double t) { return t * 1e4; }, [](double age) { return std::exp(-age / 30); }};
   Lifetimes lifetimes;

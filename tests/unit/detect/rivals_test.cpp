@@ -83,7 +83,7 @@ TEST(Rivals, ARampThatBeganWithItsProgramIsLikelierThanOneAfterAQuietHour) {
 TEST(Rivals, AFastRampIsLikelierThanASlowOneAndALongOneThanNone) {
   EXPECT_GT(ramp_weight(600, 3600, 0, true), 3 * ramp_weight(600, 10 * 3600.0, 0, true));
   EXPECT_GT(ramp_weight(600, 10 * 3600.0, 0, true), 2 * ramp_weight(3 * 3600.0, 10 * 3600.0, 0, true));
-  // By half of the way to the end it counts for little whatever its speed: a leak must be told by then.
+  // By half of the way to the end it counts for little whatever its speed: a leak must be shown by then.
   for (const double life_s : {3600.0, 2 * 3600.0, 8 * 3600.0})
     EXPECT_LT(ramp_weight(0.5 * life_s, life_s, 0, true), 0.67) << life_s;
 }

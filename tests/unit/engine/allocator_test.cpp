@@ -35,7 +35,7 @@ class AllocatorTest : public OneGpu {
     }
     engine->finish();
   }
-  /// Was it told as a leak at some time?
+  /// Whether it was shown as a leak at some time.
   bool told(SeriesId id) { return !leaks_of(id).empty(); }
   std::string because(SeriesId id) { return seen(id).verdict.finding.because; }
 

@@ -39,7 +39,7 @@ const SeriesView* find(const View& view, Metric metric) {
   return nullptr;
 }
 
-/// Seconds until a leak of that series was told, with an alert or without; and until its alert.
+/// Seconds until a leak of that series was shown, with an alert or without; and until its alert.
 struct Found {
   std::optional<double> leak_s;
   std::optional<double> alert_s;
@@ -302,7 +302,7 @@ TEST(SharedMemory, TheDevicesEndIsThatOfBothLeaks) {
       }
 }
 
-/// What is told of each of several that fill one memory: when it ends, not when each alone would have filled it.
+/// What is reported of each of several that fill one memory: when it ends, not when each alone would have filled it.
 void expect_ends(const sim::Scenario& scenario, double end_s, std::initializer_list<Metric> metrics) {
   const auto run = play(scenario);
   std::size_t seen = 0;

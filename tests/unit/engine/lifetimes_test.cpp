@@ -1,4 +1,4 @@
-// Lifetimes through the engine: they confirm a leak early, deny growth that is released, and are the reason told.
+// Lifetimes through the engine: they confirm a leak early, rule out growth that is released, and are the reason shown.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

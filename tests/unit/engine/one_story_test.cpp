@@ -1,4 +1,4 @@
-// One run, told minute by minute and after its end: more data, and the end itself, change nothing of what was known.
+// One run, judged at each minute and after its end: neither more data nor the end changes what was known.
 #include <gtest/gtest.h>
 
 #include <cmath>

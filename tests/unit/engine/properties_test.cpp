@@ -40,7 +40,7 @@ double life_s(const sim::Scenario& scenario) {
   return life;
 }
 
-/// Every `n`th look at the machine; what happens in between is heard of at the next.
+/// Every `n`th look at the machine; what happens in between is reported at the next.
 std::vector<Batch> thinned(const std::vector<Batch>& ticks, std::size_t n) {
   std::vector<Batch> out;
   std::size_t i = 0;
@@ -95,7 +95,7 @@ TEST_P(EveryScenario, RepeatedSamplesChangeNothing) {
   EXPECT_EQ(in_short(play(recorded_, twice)), in_short(play(recorded_, recorded_.ticks)));
 }
 
-/// Whoever is told how the run of a device ended is told the same of its alert.
+/// The end of a device's run and the end of its alert are reported alike.
 TEST_P(EveryScenario, AnAlertEndsAsItsRunDid) {
   const Played played = play(recorded_, recorded_.ticks);
   const auto view = played.engine->view();
@@ -159,7 +159,7 @@ class Machine {
   SeriesId device_{};
 };
 
-/// What was told of the series with these start ticks (0: the device) since `time`.
+/// What was reported of the series with these start ticks (0: the device) since `time`.
 std::string told_of(const Played& played, std::uint64_t start_ticks, Timestamp since) {
   std::string out;
   for (const Telling& telling : *played.told)
@@ -238,7 +238,7 @@ TEST(Future, AHundredTruncationsSayWhatTheFullRunSaidThen) {
     const auto cut = static_cast<std::ptrdiff_t>(random() % recorded.ticks.size());
     const std::vector<Batch> until(recorded.ticks.begin(), recorded.ticks.begin() + cut + 1);
     const Played cut_short = play(recorded, until);
-    // The full run, all of it in one batch: what it tells goes by the time at which it was told.
+    // The full run, all of it in one batch: its reports count by their own times.
     const Played full = play(recorded, {joined(recorded.ticks)});
     const Timestamp now = cut_short.engine->view()->time;
     EXPECT_EQ(told_until(full, now), told_until(cut_short, now)) << recorded.scenario.name << " at tick " << cut;

@@ -1,4 +1,4 @@
-// Runs of programs as the engine follows them: asked for at the first sample, told at the last.
+// Runs of programs as the engine follows them: read at the first sample, written at the last.
 #include <cmath>
 
 #include "one_gpu.hpp"

@@ -279,7 +279,7 @@ TEST_F(RestartBelowTheLimit, IsNotAReportWithoutAFall) {
   EXPECT_FALSE(device().verdict.end);
 }
 
-/// The total of a device may have just jumped when a process that leaks is what there is to tell.
+/// The total of a device may have just jumped when the process that leaks is to be reported.
 TEST_F(Runs, TheDeviceTellsTheStoryOfTheProcessThatGrows) {
   start();
   std::uint32_t pid = 20;

@@ -18,7 +18,7 @@ struct ScenarioRun {
   std::unique_ptr<Engine> engine;
   std::vector<AlertChange> changes;
   std::shared_ptr<const View> view;         ///< after the last sample
-  std::shared_ptr<const View> first_raise;  ///< at the device's first raise: what the user was told
+  std::shared_ptr<const View> first_raise;  ///< at the device's first raise: what the user saw
 
   [[nodiscard]] double seconds(Timestamp time) const {
     return seconds_between(scenario.start.value_or(Timestamp{}), time);

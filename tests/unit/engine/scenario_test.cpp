@@ -83,7 +83,7 @@ TEST(Scenarios, EveryVerdictIsAsRecorded) {
 
 class Truth : public testing::TestWithParam<std::string> {};
 
-/// What cannot be told from such a series while it lasts, and why (docs/detectors/judge.md, "When it is wrong").
+/// What cannot be concluded from such a series while it lasts, and why (docs/detectors/judge.md, "When it is wrong").
 const std::set<std::string> kUndecidable = {
     "leak_diurnal",          // by night the load falls as fast as the leak rises: the total stands still for nine hours
     "leak_partial_release",  // what it releases grows with what it took: bounded, and withdrawn in the end

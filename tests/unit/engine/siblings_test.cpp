@@ -90,7 +90,7 @@ struct Scene {
     }
   }
 
-  /// When it was first told as a leak.
+  /// When it was first shown as a leak.
   [[nodiscard]] std::optional<double> raised_s(std::size_t rank) const {
     const auto found = told_s.find(held[rank]);
     return found == told_s.end() ? std::nullopt : std::optional(found->second);

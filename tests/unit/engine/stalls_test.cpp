@@ -1,4 +1,4 @@
-// Which processes are called stalled, in simulated time: what the kernel and the driver would tell, look by look.
+// Which processes are called stalled, in simulated time: what the kernel and the driver would report, look by look.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ Look at_rest() {
   return look;
 }
 
-/// Processes, each on a GPU of its own unless told otherwise.
+/// Processes, by default each on a GPU of its own.
 class StalledProcesses : public testing::Test {
  protected:
   StalledProcesses() {

@@ -1,4 +1,5 @@
-// A program whose memory ran out, which caught that and still holds: told, and told again when another fails for it.
+// A program whose memory ran out, which caught that and still holds memory: reported, and again when another fails
+// because of it.
 #include <gmock/gmock.h>
 
 #include "one_gpu.hpp"

@@ -124,7 +124,7 @@ inline std::string name_of(const SeriesKey& key) {
   return fmt::format("{} {} {} {}", static_cast<int>(key.metric), key.device_id, key.pid, key.pid_start_ticks);
 }
 
-/// What was told until `time`: raises, escalations and clears, each as it was then. One line each.
+/// What was reported until `time`: raises, escalations and clears, each as it was then. One line each.
 inline std::string told_until(const Played& played, Timestamp time) {
   std::string out;
   for (const Telling& telling : *played.told) {

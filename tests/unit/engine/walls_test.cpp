@@ -99,7 +99,7 @@ TEST_F(WallsTest, OneThatIsToldLastOfAllEndsTheForecastToo) {
   EXPECT_NEAR(device.oom_in_s->mid, left_s(3600, 7.0 * kGiB), 0.05 * left_s(3600, 7.0 * kGiB));
 }
 
-/// What an earlier watch was told of may have been lifted since: the next is reported again.
+/// A limit that an earlier watch saw may have been lifted since: the next is reported again.
 TEST_F(WallsTest, TheyEndWithTheWatchThatKnewThem) {
   wall(0, 1, "dmem.max of /pod", 8 * kGiB);
   grow(0, 3600);

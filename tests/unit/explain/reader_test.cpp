@@ -70,7 +70,7 @@ TEST(Reader, HoldsNoMoreThanItsShare) {
   EXPECT_EQ(reader.dropped_count(), 100U);
 }
 
-/// To tell a message from a mention costs as much as to read a thousand bytes.
+/// To distinguish a message from a mention costs as much as to read a thousand bytes.
 TEST(Reader, OfAFloodOfMessagesWithoutFiguresTheFirstAreJudged) {
   std::string text;
   for (int i = 0; i < 100'000; ++i) text += "OOMKilled\n";

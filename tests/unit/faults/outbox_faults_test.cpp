@@ -42,7 +42,7 @@ class OutboxFaults : public ::testing::Test {
     memory_plan().let(true);
   }
 
-  /// A notifier that appends the ids of what it tells to a file.
+  /// A notifier that appends the ids of its messages to a file.
   [[nodiscard]] NotifierOptions options(const TempFolder& folder) const {
     NotifierOptions out;
     out.queue_path = folder.file("queue.json");
@@ -218,7 +218,7 @@ TEST_F(OutboxFaults, EachAllocationThatFailsLosesNothingAndTellsNothingTwice) {
       notifier->reset();
       memory_plan().let(false);
     }
-    // What an attempt without memory left, the next run tells.
+    // The next run sends what an attempt without memory left.
     {
       const auto notifier = Notifier::open(given);
       ASSERT_TRUE(notifier) << notifier.error().message;

@@ -161,12 +161,12 @@ class StoreSession {
   [[nodiscard]] std::size_t committed() const { return committed_.size(); }
   /// Committed ticks whose samples the last verify() or read() found gone: they were older than the retention.
   [[nodiscard]] std::size_t expired() const { return expired_; }
-  /// Errors that somebody was told, by their beginning.
+  /// Errors that were reported, by their beginning.
   [[nodiscard]] std::size_t errors() const { return errors_; }
 
  private:
   [[nodiscard]] double raw_hours() const { return expires_ ? static_cast<double>(kRetention_s) / 3600 : 1e6; }
-  /// By the last mark that the store was told, which is of the moment after the last tick.
+  /// By the last mark that the store got, which is of the moment after the last tick.
   [[nodiscard]] bool may_be_gone(std::int64_t tick) const {
     return expires_ && (next_ - tick) * kSecondsPerTick >= kRetention_s;
   }

@@ -106,7 +106,7 @@ TEST(RemoteRead, TheOtherFormOfAnswerHoldsTheSame) {
   EXPECT_FALSE(read_sampled_answer("no snappy at all", kAll, got.sink));
 }
 
-/// Writes the bits of a chunk, by hand: what the decoder is told is not made by its own inverse.
+/// Writes the bits of a chunk by hand, so that the decoder is not tested with its own inverse.
 class Bits {
  public:
   Bits& put(std::uint64_t value, unsigned count) {

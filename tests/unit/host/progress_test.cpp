@@ -1,4 +1,4 @@
-// What the kernel tells of a process that may be stalled: of a /proc of the test's own, and of real processes.
+// What the kernel reports of a process that may be stalled: in a /proc of the test, and of real processes.
 #include "host/progress.hpp"
 
 #include <fmt/format.h>

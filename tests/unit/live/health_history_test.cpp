@@ -13,7 +13,7 @@ class Health : public ::testing::Test {
     device.index = 3;
     catalog_.describe(device);
   }
-  /// What is told of a reading at `t_s`.
+  /// What is recorded of a reading at `t_s`.
   std::string told(double t_s, bool is_hot, std::uint64_t errors = 0) {
     DeviceReading reading;
     reading.time = Timestamp{from_seconds(t_s)};

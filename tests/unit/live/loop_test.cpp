@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::ElementsAre;
 
-/// Counts its polls; fails, warns and ends when told to.
+/// Counts its polls; fails, warns and ends as the test wants.
 class FakeSource final : public Source {
  public:
   explicit FakeSource(Catalog& catalog) {

@@ -38,7 +38,7 @@ struct Raised {
   mutable IncidentChange incident = {"0123456789abcdef", {}, {}};
 
   [[nodiscard]] act::Note note(AlertNews news) const { return note_of(told(news), kNow); }
-  /// It is told alone.
+  /// As an incident of its own.
   [[nodiscard]] AlertNotice told(AlertNews news) const {
     incident.news = news;
     return {view, series, alert, news, incident};
@@ -255,7 +255,7 @@ TEST_F(Notifying, WhatEndsInSilenceIsToldAfterItOnlyWhereItsBeginningWas) {
   EXPECT_EQ(notifier->counts().incidents, 0U);
 }
 
-/// Whatever happens to it in the silence: who was told that it began is told that it is over.
+/// Whatever happens to it in the silence: whoever was notified of its beginning is notified of its end.
 class ToldBeforeTheSilence : public Notifying, public testing::WithParamInterface<bool> {};
 INSTANTIATE_TEST_SUITE_P(AndAgainInIt, ToldBeforeTheSilence, testing::Bool());
 

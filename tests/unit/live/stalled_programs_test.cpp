@@ -247,7 +247,7 @@ TEST(StalledPrograms, AHelperWhoseParentDiedIsFound) {
   EXPECT_GT(stall->confidence, 0.9);
 }
 
-// A core that is busy is progress, as far as anybody can tell from outside.
+// A core that is busy is progress, as far as can be seen from outside.
 TEST(StalledPrograms, ABusyLoopAloneIsNotStalled) {
   const Program program(spins);
   constexpr double kShortTick_s = 0.5;

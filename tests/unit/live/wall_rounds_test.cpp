@@ -50,7 +50,7 @@ class WallRoundsTest : public testing::Test {
     gpu.capacity_bytes = bytes;
     catalog.describe(gpu);
   }
-  /// "42=8589934592" for each wall (of the device: 0), and what people are told.
+  /// "42=8589934592" for each wall (of the device: 0), and the messages.
   std::vector<std::string> poll(double t) {
     Batch batch;
     if (device_used) batch.samples.push_back({at(t), *device_used, 1000});

@@ -55,7 +55,7 @@ inline SeriesView leaking_device() {
   return s;
 }
 
-/// All that the driver of a data centre's GPU tells; at its power cap.
+/// All that the driver of a data centre's GPU reports; at its power cap.
 inline DeviceHealth healthy_gpu() {
   DeviceHealth h;
   h.time = at(7190);

@@ -178,7 +178,7 @@ TEST(Collector, LimitsReachProcessesThatRunAndThoseThatCome) {
     char byte = 0;
     take(4096, 10);
     (void)!write(ready[1], &byte, 1);
-    (void)!read(go[0], &byte, 1);  // the limit has been told
+    (void)!read(go[0], &byte, 1);  // the limit has been set
     const bool is_refused = !take(8192, 1000);
     (void)!write(ready[1], &byte, 1);
     (void)!read(go[0], &byte, 1);  // and lifted

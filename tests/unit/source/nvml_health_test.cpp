@@ -1,4 +1,4 @@
-// Health through the fake driver: what is told, what is not known, and how often it is asked.
+// Health through the fake driver: what is reported, what is not known, and how often it is read.
 #include "source/nvml_health.hpp"
 
 #include <fmt/format.h>

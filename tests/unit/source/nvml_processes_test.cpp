@@ -44,7 +44,7 @@ RC_GTEST_PROP(InferStride, TellsBothLayoutsApartByVisiblePids, (bool wide)) {
 }
 
 TEST(InferStride, WithoutVisiblePidsTheWrittenLengthTells) {
-  // 2 MiB read as a pid would be plausible, so neither pids nor plausibility tell.
+  // 2 MiB read as a pid would be plausible, so neither pids nor plausibility decide.
   const std::vector<Listed> processes = {{100, 2U << 20U}, {200, 2U << 20U}, {300, 2U << 20U}};
   const auto nobody = [](std::uint32_t) { return false; };
   for (const std::size_t stride : {sizeof(ProcessV2), kR535Stride}) {

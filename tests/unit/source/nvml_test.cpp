@@ -172,7 +172,7 @@ TEST(Nvml, AListThatMayNotBeReadConcludesNothing) {
   EXPECT_EQ(fake.process(fake.poll(), "GPU-a", 900001), 100 * kMiB);
 }
 
-/// A child that lives until told otherwise: a real pid with real start ticks.
+/// A child that lives until it is ended: a real pid with real start ticks.
 class Child {
  public:
   Child() : pid_(fork()) {

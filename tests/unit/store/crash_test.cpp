@@ -34,7 +34,7 @@ struct Progress {
   std::int64_t appended = -1, flushed = -1;
 };
 
-/// Appends from tick `first` on until it is killed; tells after each call how far it is.
+/// Appends from tick `first` on until it is killed; reports after each call how far it is.
 [[noreturn]] void record(const StoreConfig& config, std::int64_t first, int to_parent) {
   Catalog catalog;
   std::vector<SeriesId> ids;

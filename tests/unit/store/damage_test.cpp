@@ -163,7 +163,7 @@ TEST_F(DamageTest, AFileInPlaceOfAFolderIsNamed) {
   EXPECT_THAT(why_not(config, catalog), HasSubstr(folder.file("file")));
 }
 
-/// SQLite's own system calls, told to answer "no space left on device": a full disk that any test machine has.
+/// SQLite's own system calls, made to answer "no space left on device": a full disk that any test machine has.
 class FullDisk {
  public:
   FullDisk() {

@@ -254,7 +254,7 @@ TEST_F(RetentionTest, WildDatesExpireNothing) {
   EXPECT_THAT(kept.events, SizeIs(60));
 }
 
-/// What the samples' times do not tell: a store that nobody tells the time keeps all.
+/// Retention does not go by the samples' times: a store that gets no time keeps all.
 TEST_F(RetentionTest, WithoutAMachinesTimeNothingExpires) {
   config.raw_hours = 1;
   const SeriesId id = catalog.intern(device_key(0));
@@ -299,7 +299,7 @@ TEST_F(RetentionTest, TheSizeCapTakesRawThenMinutesAndKeepsHours) {
   auto reader = StoreReader::open(config.path);
   ASSERT_TRUE(reader);
   EXPECT_THAT((*reader)->rollups(device_key(3), Resolution::hour).value(), SizeIs(40));
-  ASSERT_THAT(notices, SizeIs(1));  // told once
+  ASSERT_THAT(notices, SizeIs(1));  // reported once
   EXPECT_THAT(notices[0], HasSubstr("raw samples up to 2026-01-01T"));
   EXPECT_THAT(notices[0], HasSubstr("store.max-size-mb"));
 

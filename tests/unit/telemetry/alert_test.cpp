@@ -1,4 +1,4 @@
-// What the tracer sees of a program that leaks, down to what people are told and what a policy records: the line.
+// What the tracer sees of a program that leaks, down to the notification and the record of a policy: the line.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

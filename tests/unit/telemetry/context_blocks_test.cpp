@@ -70,7 +70,7 @@ TEST(ContextBlocks, AFreeEndsTheBlockThatWasThereWhenItBegan) {
     EXPECT_FALSE(blocks.freed(at(block(10, 0, 0, call), 200, 300)));
     EXPECT_TRUE(blocks.freed(at(block(10, 0, 0, call), 400, 500)));
     EXPECT_EQ(Arrival::fresh, blocks.allocated(at(block(10, kOne, 0, call), 0, 600)));
-    EXPECT_TRUE(blocks.freed(at(block(10, 0, 0, call), 0, 700)));    // told as it begins
+    EXPECT_TRUE(blocks.freed(at(block(10, 0, 0, call), 0, 700)));    // reported as it begins
     EXPECT_TRUE(blocks.freed(at(block(11, 0, 0, call), 800, 900)));  // of before
   }
 }

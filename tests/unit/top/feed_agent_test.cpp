@@ -133,7 +133,7 @@ TEST_F(AgentFeedTest, NamesTheScenarioOfAnAgentThatSimulates) {
   EXPECT_EQ(described(attach()).simulated, "leaking_training");
 }
 
-/// What is told of it, once somebody has answered.
+/// What is reported of it, once the agent has answered.
 SitesNow sites_of(const TopSource& source, std::uint32_t pid) {
   for (;;) {
     SitesNow now = source.feed.sites(pid);

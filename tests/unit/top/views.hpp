@@ -102,7 +102,7 @@ inline SeriesView with_load(SeriesView s, double gpu = 0.87) {
   return s;
 }
 
-/// Adds what a healthy data centre GPU tells.
+/// Adds what a healthy data centre GPU reports.
 inline SeriesView with_health(SeriesView s, double celsius = 71) {
   DeviceHealth h;
   h.time = ago(4);
@@ -234,7 +234,7 @@ inline View eight_gpus() {
   constexpr std::array<const char*, 4> kFrameworks = {"PyTorch", "vLLM", "JAX", "TensorFlow"};
   for (int g = 0; g < 8; ++g) {
     SeriesView gpu = with_gauges(with_health(device(g, 20 + 3 * g), 55 + g), 0.1 * g, 55 + g);
-    if (g == 6) gpu.gauges = {};  // this one tells nothing
+    if (g == 6) gpu.gauges = {};  // this one reports nothing
     if (g == 6) gpu.utilisation_ratio.reset();
     if (g == 3) gpu.health->throttle->add(Throttle::thermal_software);
     for (int p = 0; p < 8; ++p) {

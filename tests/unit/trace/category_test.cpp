@@ -1,4 +1,4 @@
-// What memory is, by its stack: on stacks as PyTorch, the probe and others record them; and as the program told.
+// What memory is, by its stack: on stacks as PyTorch, the probe and others record them; and as the program reported.
 #include "trace/category.hpp"
 
 #include <gtest/gtest.h>

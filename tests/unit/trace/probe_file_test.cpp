@@ -15,7 +15,7 @@
 namespace vramtrack::trace {
 namespace {
 
-/// Everything a file tells, as text.
+/// Everything that a file contains, as text.
 struct Told : ProbeFileVisit {
   std::string out;
   std::vector<probe::Slot> records;

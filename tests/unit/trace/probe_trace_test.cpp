@@ -161,7 +161,7 @@ TEST(ProbeTrace, WhatTheProgramToldOfABlockIsItsCategory) {
   tell(0x99999000, "weights");  // no block
   tell(0x10003000, "of a newer program");
   script.free(0x10002000, Call::torch_block);
-  script.alloc(0x10002000, 4096, line, Call::torch_block);  // another block: nothing was told of it
+  script.alloc(0x10002000, 4096, line, Call::torch_block);  // another block: nothing was reported of it
   script.free(0x10000000, Call::torch_block);               // the exit begins
   for (std::uint64_t i = 1; i < 4; ++i) script.free(0x10000000 + i * 4096, Call::torch_block);
   Replayed replayed(script);
@@ -343,7 +343,7 @@ TEST(ProbeNames, PythonFramesReplaceTheLoopThatRanThem) {
   for (const FrameId frame : replayed.symbols.stack(stack)) told += std::string(replayed.symbols.name(frame)) + " ";
   EXPECT_EQ(told, "inlined outer forward step inlined outer <module> Py_RunMain ");
   EXPECT_EQ(replayed.symbols.name(replayed.names.line(stack).frame), "inlined");
-  // Without symbols the interpreter's own frames tell nothing.
+  // Without symbols the interpreter's own frames show nothing.
   Symbols plain;
   ProbeNames offsets(replayed.trace, plain, nullptr, {});
   told.clear();

@@ -135,7 +135,7 @@ TEST(QuietEnd, WhereNoEndWasToldAnInterpretersQuietProvesNothing) {
 }
 
 TEST(QuietEnd, ARestOfTheRunWithAllocationsOfOthersIsNotQuietOnly) {
-  // The line rose, then others allocate: events tell it, whatever the time.
+  // The line rose, then others allocate: events show it, whatever the time.
   TracedRun run(false);
   run.keeps(64);
   const std::uint32_t other = run.script.stack({0x6000}, {});

@@ -13,7 +13,7 @@ namespace {
 struct Program {
   RecentGrowth growth;
   std::uint64_t next = 1;
-  std::map<SiteNumber, double> told;  ///< when each rise was told
+  std::map<SiteNumber, double> told;  ///< when each rise was reported
   std::map<SiteNumber, RecentRise> rises;
   std::map<SiteNumber, std::vector<std::uint64_t>> kept;
 

@@ -93,7 +93,7 @@ EXPORT CUresult cuArrayCreate_v2(Array** out, const Flat* shape) {
   return make("cuArrayCreate", out, bytes_of({shape->width, shape->height, 0, shape->format, shape->channels, 0}),
               false);
 }
-/// Pads each array, and tells by how much.
+/// Pads each array, and reports by how much.
 EXPORT CUresult cuArray3DCreate_v2(Array** out, const Deep* shape) {
   return make("cuArray3DCreate", out, (bytes_of(*shape) + kMib - 1) / kMib * kMib, true);
 }
