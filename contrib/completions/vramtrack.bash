@@ -143,7 +143,7 @@ _vramtrack() {
     'policy check -'*) mapfile -t COMPREPLY < <(compgen -W "--config --set --help" -- "$cur") ;;
     'policy explain -'*) mapfile -t COMPREPLY < <(compgen -W "--config --set --help" -- "$cur") ;;
     'policy explain '*)  ;;
-    'policy test -'*) mapfile -t COMPREPLY < <(compgen -W "--format --json --input-format --timezone --capacity --start --unit --line-pattern --interval --detector --lead-time --config --set --help" -- "$cur") ;;
+    'policy test -'*) mapfile -t COMPREPLY < <(compgen -W "--since --until --format --json --input-format --timezone --capacity --start --unit --line-pattern --interval --detector --lead-time --config --set --help" -- "$cur") ;;
     'policy test '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'fit -'*) mapfile -t COMPREPLY < <(compgen -W "--gpu --memory --context --batch --shards --cache --weights --train --utilization --trace --store --format --json --source --config --set --help" -- "$cur") ;;
     'fit '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;

@@ -6,12 +6,14 @@
 #include "act/audit.hpp"
 #include "act/ladder.hpp"
 #include "cli/commands.hpp"
+#include "cli/moment.hpp"
 #include "cli/progress.hpp"
 #include "cli/recorded.hpp"
 #include "cli/shared_arguments.hpp"
 #include "core/format.hpp"
 #include "core/printable.hpp"
 #include "host/interrupt.hpp"
+#include "live/clock.hpp"
 #include "live/containment.hpp"
 #include "live/pipeline.hpp"
 #include "source/tick_reader.hpp"
@@ -23,6 +25,7 @@ struct PolicyOptions {
   ConfigRequest config;
   std::vector<std::string> files;
   std::string name;  ///< for explain: one policy
+  PeriodArguments period;
   bool json = false;
   LogArguments logs;
 };
@@ -67,8 +70,8 @@ int explain(const PolicyOptions& options, const LayeredConfig& layers, Console& 
 /// Runs a recording through the live pipeline; prints the acts that its Views would trigger, without doing them.
 class Trial {
  public:
-  Trial(const Config& config, act::Policies policies, bool json, Console& console)
-      : config_(config), policies_(std::move(policies)), json_(json), console_(console) {
+  Trial(const Config& config, act::Policies policies, const TimeRange& range, bool json, Console& console)
+      : config_(config), policies_(std::move(policies)), range_(range), json_(json), console_(console) {
     acting_ = config_.act;
     acting_.enabled = true;
     acting_.dry_run = true;
@@ -78,6 +81,7 @@ class Trial {
     Pipeline pipeline(config_, catalog);
     act::Ladder ladder(policies_, acting_, own_user_name());
     std::size_t standing = 0;
+    bool has_samples = false;
     Listener listener;
     listener.alert = [&standing](const AlertNotice& notice) {
       if (notice.news == AlertNews::raised) ++standing;
@@ -90,14 +94,23 @@ class Trial {
       standing = 0;
     };
     taker.take = [&](const Tick& tick) {
+      has_samples = true;
       pipeline.take(tick.batch);
       // Without an alert there is no subject, and making a View is expensive.
       if (standing > 0 || !ladder.climbs().empty()) see(ladder, *pipeline.view());
       return !console_.gone() && !Interrupt::requested();
     };
-    const TicksRead read = read_ticks(source, taker);
+    const TicksRead read = read_ticks(source, taker, range_);
     const std::string broken = read.broken ? read.broken->message : std::string();
-    if (!broken.empty()) console_.error(fmt::format("cannot read all of {}: {}", what, broken));
+    if (!broken.empty()) {
+      console_.error(fmt::format("cannot read all of {}: {}", what, broken));
+    } else if (!has_samples && (range_.from || range_.to)) {
+      const LocalTimes local = console_.local_times();
+      console_.error(
+          fmt::format("nothing to test: {} has no sample between --since and --until{}; choose another range", what,
+                      outside_period(read, range_, catalog.clock_is_relative)));
+      return 2;
+    }
     if (!json_)
       console_.write(printable(fmt::format("{}: {} ladder{} started, {} step{} due; nothing was done", what, begun_,
                                            begun_ == 1 ? "" : "s", steps_, steps_ == 1 ? "" : "s")) +
@@ -168,6 +181,7 @@ class Trial {
 
   const Config& config_;
   act::Policies policies_;
+  TimeRange range_;
   ActConfig acting_;
   bool json_;
   Console& console_;
@@ -178,16 +192,19 @@ class Trial {
 int test(const PolicyOptions& options, const LayeredConfig& layers, Console& console) {
   auto policies = policies_of(layers, console);
   if (!policies) return 2;
+  const auto range = time_range(options.period, options.logs.timezone, time_of_day());
   const auto logs = log_options(options.logs);
   const auto kind = recorded_kind(options.files);
-  if (!logs || !kind) {
-    console.error(!logs ? logs.error().message : "cannot read the recording: " + kind.error().message);
+  if (!range || !logs || !kind) {
+    console.error(!range  ? range.error().message
+                  : !logs ? logs.error().message
+                          : "cannot read the recording: " + kind.error().message);
     return 2;
   }
   std::vector<std::string> files = options.files;
   if (files.empty()) files.push_back(store_path(layers.config().store));
   const Progress progress(console, files);
-  auto parts = plan_recorded(**kind, files, {*logs, {}});
+  auto parts = plan_recorded(**kind, files, {*logs, *range});
   if (!parts) {
     console.error("cannot read the recording: " + parts.error().message);
     return 2;
@@ -210,7 +227,7 @@ int test(const PolicyOptions& options, const LayeredConfig& layers, Console& con
       exit_code = 2;
       continue;
     }
-    Trial trial(layers.config(), *policies, options.json, console);
+    Trial trial(layers.config(), *policies, *range, options.json, console);
     exit_code = std::max(exit_code, trial.run(**source, catalog, what));
     if (console.gone() || Interrupt::requested()) break;
   }
@@ -234,6 +251,7 @@ Runner declare_test(Arguments& arguments) {
   const auto options = std::make_shared<PolicyOptions>();
   arguments.operands("RECORDING", "A store, or logs as for analyze (default: this user's store)", text(options->files))
       .file();
+  add_period(arguments, options->period);
   add_json(arguments, options->json);
   add_log_arguments(arguments, options->logs);
   add_detector(arguments, options->config);
@@ -253,6 +271,7 @@ constexpr CommandInfo kTest{"test", "Print what the policies would have done on 
                             "Examples:\n"
                             "  vramtrack policy test                   on this user's store\n"
                             "  vramtrack policy test --config new.toml gpu.csv\n"
+                            "  vramtrack policy test --since yesterday last.db\n"
                             "Exit: 0 read to the end, 2 failed.",
                             declare_test};
 constexpr const CommandInfo* kVerbs[] = {&kCheck, &kExplain, &kTest};

@@ -45,6 +45,8 @@ TABLE = [
     ("replay --json gpu.csv", 1, SHORT_JSON, r".*"),
     ("replay --since 03:10 --timezone UTC gpu.csv", 2, NOTHING, r"nothing to replay: gpu\.csv has no sample between --since and --until"),
     ("replay --from 2026-01-02T03:10 --to 2026-01-02T03:12 gpu.csv", 0, r"replayed 2m of gpu\.csv", NOTHING),
+    ("policy test --config p.toml --since 2027-01-01 gpu.csv", 2, NOTHING, r"nothing to test: gpu\.csv has no sample between --since and --until: it is from 2026-01-02T03:04:05Z to 2026-01-02T03:44:05Z, --since is 2027"),
+    ("policy test --config p.toml --since 2h --until 3h gpu.csv", 2, NOTHING, r"--since must be before --until"),
     ("replay --since '2 hours ago' gpu.csv", 2, NOTHING, r"no sample between"),
     ("replay --since 30 gpu.csv", 2, NOTHING, r"--since: '30' has no unit; write for example 30s, 30min or 30h"),
     ("simulate --lead-time 5", 2, NOTHING, r"--lead-time: '5' has no unit; write for example 5s, 5min or 5h"),
@@ -120,6 +122,7 @@ class Typed(unittest.TestCase):
         self.box.write("gpu.csv", leak_log())
         self.box.write("steady.csv", steady_log())
         self.box.write("train.py", "import torch\n")
+        self.box.write("p.toml", '[[policy]]\nname = "p"\nsteps = [{ do = "notify" }]\n')
         self.box.write("bare.csv", "\n".join(line.rsplit(",", 1)[0] for line in leak_log().splitlines()) + "\n")
 
     def words(self, typed):
@@ -142,6 +145,13 @@ class Natural(Typed):
         self.assertTrue((self.box.work / "report.html").read_text().lower().startswith("<!doctype html"))
         self.assertRegex((self.box.work / "analysis.txt").read_text(), re.compile(LEAK, re.MULTILINE))
         self.assertFalse((self.box.work / "explanation.json").exists(), "nothing was printed")
+
+    def test_policies_are_tried_on_a_period(self):
+        self.box.run("simulate", "--csv", "gpu.csv", "--process-csv", "apps.csv")
+        for period, ladders in (((), 1), (("--since", "2026-01-05T08:05Z", "--until", "2026-01-05T09:10Z"), 1), (("--to", "2026-01-05T08:30Z"), 0)):
+            with self.subTest(period=period):
+                tried = self.box.run("policy", "test", "--config", "p.toml", *period, "gpu.csv", "apps.csv")
+                self.assertIn(f"apps.csv: {ladders} ladder", tried.stdout.decode())
 
     def test_the_port_of_the_agent(self):
         with socket.socket() as free:
