@@ -340,7 +340,7 @@ aarch64: ## cross-build the .deb and the portable archive for aarch64, and run i
 
 manual: ## build the manual as a site, dist/vramtrack-VERSION-manual.tar.gz: open its index.html, no server is needed
 	@scripts/setup.sh wheels
-	@scripts/site.py --published "$(PUBLISHED)"
+	@scripts/site.py
 	@mkdir -p dist && tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@$(or $(SOURCE_DATE_EPOCH),0) --transform 's,^html,vramtrack-$(VERSION)-manual,' \
 	  -C build/site -cf - html | gzip -n9 >dist/vramtrack-$(VERSION)-manual.tar.gz && ls -l dist/*manual.tar.gz
 

@@ -5,7 +5,7 @@
 
 Each package is made by the make target of its name. What cannot be made here is listed with the reason, and the rest continues; a
 step that fails makes dist.py fail at its end. --released checks that CHANGELOG.md has a section of this version, and with --url makes the
-manual say what is true once the release is published. --url: where the files of this release will be, from which install.sh downloads them. Without a step that is named `none`, no package is made: dist/ is
+documents of the work tree, which every package holds, say what is true once the release is published (scripts/published.py). --url: where the files of this release will be, from which install.sh downloads them. Without a step that is named `none`, no package is made: dist/ is
 described as it is.
 """
 import argparse
@@ -18,6 +18,8 @@ import shutil
 import subprocess
 import sys
 import time
+
+import published
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
@@ -49,14 +51,14 @@ def cpu_s():
     return used.ru_utime + used.ru_stime
 
 
-def make(step, *variables):
+def make(step):
     """Runs the target and prints how long it took. True when it went well."""
     reason = why_not(step)
     if reason:
         print(f"dist: {step}: not built: {reason}", flush=True)
         return True
     begun, used = time.monotonic(), cpu_s()
-    done = subprocess.run(["make", "--no-print-directory", "-C", str(ROOT), step, *variables], check=False)
+    done = subprocess.run(["make", "--no-print-directory", "-C", str(ROOT), step], check=False)
     outcome = "built" if done.returncode == 0 else "FAILED"
     print(f"dist: {step}: {outcome} in {time.monotonic() - begun:.0f} s ({cpu_s() - used:.0f} s of CPU)", flush=True)
     return done.returncode == 0
@@ -112,8 +114,9 @@ def main():
         for old in [*packages(), *DIST.glob("*.cdx.json"), *DIST.glob("SHA256SUMS")]:
             old.unlink()
 
-    published = [f"PUBLISHED={arguments.url}"] if arguments.released and arguments.url else []
-    failed = [step for step in arguments.steps or STEPS if step != "none" and not make(step, *published)]
+    if arguments.released and arguments.url:
+        published.publish(published.documents(), arguments.url)
+    failed = [step for step in arguments.steps or STEPS if step != "none" and not make(step)]
 
     made = packages()
     if made:

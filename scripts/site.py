@@ -1,20 +1,15 @@
 #!/usr/bin/env python3
 """Builds the manual as a site into build/site/html with mkdocs (mkdocs.yml): `make manual`.
 
-    scripts/site.py [--published URL]      URL: of the release's files, for the text that is true once it is published (scripts/published.py)
-
 Stages the documents under their paths in the repository, with the files that they link to, so that the same relative links work here
 and in a checkout. A link that leads nowhere ends the build.
 """
-import argparse
 import os
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
-
-import published
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "build" / "site" / "source"
@@ -26,31 +21,27 @@ def documents():
     return [ROOT / name for name in tracked if not name.startswith(("tests/", "page/", "fuzz/"))]
 
 
-def stage(path, url):
+def stage(path):
     target = SOURCE / path.relative_to(ROOT)
     if target.exists():
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(path, target)
-    if url and path.suffix == ".md":
-        target.write_text(published.published(path.read_text(), published.version(), url))
 
 
-def stage_all(url=""):
-    """The documents into SOURCE; with the address of a release's files, as they are once it is published."""
+def stage_all():
+    """The documents into SOURCE."""
     shutil.rmtree(SOURCE.parent, ignore_errors=True)
     for page in documents():
-        stage(page, url)
+        stage(page)
         for link in LINK.findall(page.read_text()):
             linked = (page.parent / link).resolve()
             if "://" not in link and linked.is_file():
-                stage(linked, url)
+                stage(linked)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--published", metavar="URL", default="")
-    stage_all(parser.parse_args().published)
+    stage_all()
     python = ROOT / "build" / "mkdocs"
     wanted = (ROOT / "scripts" / "requirements-site.txt").read_text()
     done = python / "complete"

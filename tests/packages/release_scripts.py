@@ -27,12 +27,11 @@ def script(name):
     return module
 
 
-dist = script("dist")
 published = script("published")
 sys.modules["published"] = published
+dist = script("dist")
 release_notes = script("release_notes")
 sbom = script("sbom")
-site = script("site")
 
 CHANGES = "# Changes\n\n## Unreleased\n\n* New.\n\n## 0.2.0\n\n### Part\n\n* Second.\n\n## 0.1.0 (2026-01-01)\n\n* First.\n"
 
@@ -208,24 +207,31 @@ class Published(unittest.TestCase):
             if path.name != "CHANGELOG.md":
                 self.assertNotRegex(published.published(path.read_text(), "1.2", "https://x"), r"(?i)\bno (wheel|image|release|package)s? (is|are) (on|published)", path)
 
-    def test_the_manual_of_a_release_says_what_is_true_then(self):
-        with tempfile.TemporaryDirectory() as folder, mock.patch.object(site, "SOURCE", pathlib.Path(folder) / "site" / "source"):
-            site.stage_all("https://x")
-            staged = (site.SOURCE / "docs" / "python.md").read_text()
-        self.assertIn("pip install vramtrack", staged)
-        self.assertNotIn("No wheel is on PyPI", staged)
-        run = subprocess.run(["make", "-n", "manual", "PUBLISHED=https://x"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-        self.assertIn('scripts/site.py --published "https://x"', run)
-        self.assertIn("make dist DIST=\"--released --url ", (ROOT / ".github" / "workflows" / "release.yml").read_text())
-
-    def test_only_a_release_that_has_an_address_makes_such_a_manual(self):
-        asked = []
-        with mock.patch.object(dist, "make", lambda step, *variables: asked.append((step, *variables)) or True), tempfile.TemporaryDirectory() as folder, \
-                mock.patch.object(dist, "DIST", pathlib.Path(folder)), mock.patch.object(dist, "write", lambda name, *_: (dist.DIST / name).touch()):
-            for words in (["manual"], ["--url", "https://x", "manual"], ["--released", "--url", "https://x", "manual"]):
-                with mock.patch.object(sys, "argv", ["dist.py", *words]):
+    def test_the_packages_of_a_release_say_what_is_true_then(self):
+        """Only of one that has an address: they are made when the documents of the work tree have its text."""
+        for words, is_published in ((["deb"], False), (["--url", "https://x", "deb"], False), (["--released", "--url", "https://x", "deb"], True)):
+            with self.subTest(words=words), tempfile.TemporaryDirectory() as folder:
+                root = pathlib.Path(folder)
+                (root / "docs").mkdir()
+                (root / "docs" / "python.md").write_bytes((ROOT / "docs" / "python.md").read_bytes())
+                packed = []
+                with mock.patch.object(published, "ROOT", root), mock.patch.object(published, "version", lambda: "1.2"), mock.patch.object(dist, "DIST", root / "dist"), \
+                        mock.patch.object(dist, "make", lambda step, root=root, packed=packed: packed.append((root / "docs" / "python.md").read_text()) or True), \
+                        mock.patch.object(dist, "write", lambda name, *_: (dist.DIST / name).touch()), mock.patch.object(sys, "argv", ["dist.py", *words]):
                     dist.main()
-        self.assertEqual(asked, [("manual",), ("manual",), ("manual", "PUBLISHED=https://x")])
+                self.assertEqual("<!-- published:" not in packed[0] and "No wheel is on PyPI" not in packed[0], is_published)
+
+    def test_what_is_uploaded_to_pypi_is_no_archive_of_another_kind(self):
+        line = re.search(r"twine upload ([^`]*)`", (ROOT / "CONTRIBUTING.md").read_text())[1]
+        version = published.version()
+        made = [f"vramtrack-{version}-cp312-abi3-manylinux_2_34_x86_64.whl", f"vramtrack-{version}.tar.gz"]
+        with tempfile.TemporaryDirectory() as folder:
+            for name in [*made, f"vramtrack-{version}-linux-x86_64.tar.gz", f"vramtrack-{version}-manual.tar.gz", f"vramtrack-{version}-chart.tgz", f"vramtrack_{version}_amd64.deb"]:
+                (pathlib.Path(folder) / name).touch()
+            (pathlib.Path(folder) / "VERSION").write_text(version)
+            (pathlib.Path(folder) / "dist").symlink_to(".")
+            chosen = subprocess.run(["sh", "-c", f"printf '%s\\n' {line}"], cwd=folder, capture_output=True, text=True, check=True).stdout.split()
+        self.assertEqual(sorted(chosen), sorted(f"dist/{name}" for name in made))
 
 
 class Workflows(unittest.TestCase):
