@@ -221,6 +221,15 @@ class Published(unittest.TestCase):
                     dist.main()
                 self.assertEqual("<!-- published:" not in packed[0] and "No wheel is on PyPI" not in packed[0], is_published)
 
+    def test_each_job_that_makes_packages_changes_the_documents_first(self):
+        jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())["jobs"]
+        for name, job in jobs.items():
+            runs = [step.get("run", "") for step in job["steps"]]
+            made = [i for i, run in enumerate(runs) if re.match(r"make (container|wheels|dist)\b", run)]
+            if made:
+                before = [run for run in runs[: made[0] + 1] if re.match(r"scripts/published\.py --url|make dist DIST=\"--released --url ", run)]
+                self.assertTrue(before, name)
+
     def test_what_is_uploaded_to_pypi_is_no_archive_of_another_kind(self):
         line = re.search(r"twine upload ([^`]*)`", (ROOT / "CONTRIBUTING.md").read_text())[1]
         version = published.version()
