@@ -14,6 +14,7 @@ import sys
 import textwrap
 import time
 import unittest
+import zlib
 
 from patience import patience
 from recorder import leaking
@@ -283,6 +284,7 @@ class Manual(unittest.TestCase):
             "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32,
             "num_hidden_layers": 32, "num_key_value_heads": 8, "vocab_size": 128256, "max_position_embeddings": 131072, "torch_dtype": "bfloat16"}))
         (tools / "python").symlink_to(sys.executable)
+        (self.box.work / "docs").symlink_to(ROOT / "docs")  # the README's example
         self.env = self.box.environment({
             "PATH": f"{tools}:{os.environ['PATH']}", "XDG_RUNTIME_DIR": str(self.box.path), "VRAMTRACK_AGENT_LISTEN": "127.0.0.1:0", "VRAMTRACK_ACTUATE_LISTEN": "127.0.0.1:0",
             "VRAMTRACK_SOURCES_NVML_LIBRARY": "no-library", "VRAMTRACK_SOURCES_SYS_ROOT": f"{FIXTURES}/sys",
@@ -409,17 +411,19 @@ class Manual(unittest.TestCase):
                     self.assertFalse([line for line in lines if re.match(r"(\$|#|vramtrack|make|sudo|pip|build/)", line)], f"{page}: use ```sh")
 
     def test_the_first_answer_is_what_the_command_prints(self):
-        """The simulated job, 16 minutes before its end."""
+        """The example: the simulated job, 16 minutes before its end."""
         for log in ("gpu.csv", "apps.csv"):
             header, *rows = (self.box.work / log).read_text().splitlines(keepends=True)
-            (self.box.work / log).write_text(header + "".join(row for row in rows if row[11:19] <= "09:15:00"))
-        _, text = self.run_to_its_end("build/release/vramtrack analyze gpu.csv apps.csv")
+            example = zlib.decompress((ROOT / "docs" / "examples" / f"{log}.gz").read_bytes(), wbits=31).decode()
+            self.assertEqual(example, header + "".join(row for row in rows if row[11:19] <= "09:15:00"))
+        status, text = self.run_to_its_end("build/release/vramtrack analyze docs/examples/gpu.csv.gz docs/examples/apps.csv.gz")
+        self.assertEqual(status, 1)
         shown = next(lines for language, lines in self.blocks(read("README.md")) if not language)
         self.assertIn(" ".join(" ".join(shown).split()), " ".join(text.split()))
 
     def test_the_first_screen(self):
         screen = "\n".join(read("README.md").splitlines()[:40])
-        for part in (r"!\[.+\]\(docs/images/.+\.png\)", "make run", "build/release/vramtrack analyze gpu.csv apps.csv", "^GPU 0 .*: LEAK"):
+        for part in (r"!\[.+\]\(docs/images/.+\.png\)", "make run", "build/release/vramtrack analyze docs/examples/gpu.csv.gz docs/examples/apps.csv.gz", "^GPU 0 .*: LEAK"):
             self.assertRegex(screen, re.compile(part, re.MULTILINE))
 
 
