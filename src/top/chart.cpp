@@ -170,22 +170,17 @@ Dots band_dots(const Rect& r, const Chart& c) {
   return out;
 }
 
-/// A cell has only one colour: that of the trend, else the past, else the band. Where the trend crosses the past, the
-/// dots of both are drawn, so that no gap opens below the line.
+/// A cell has only one colour: that of the trend, else the past, else the band. It shows the dots of that one alone, so
+/// that the trend is a line over the past, one dot thick.
 void put_dots(Screen& screen, const Rect& r, const Dots& past, const Dots& band, const Dots& trend) {
   for (int y = 0; y < r.height; ++y)
-    for (int x = 0; x < r.width; ++x) {
-      Role role = Role::trend;
-      unsigned bits = trend.at(x, y);
-      if (bits != 0) bits |= past.at(x, y);
-      for (const auto& [below, other] : {std::pair{&past, Role::history}, std::pair{&band, Role::band}}) {
-        if (bits != 0) break;
-        bits = below->at(x, y);
-        role = other;
-      }
-      if (bits == 0) continue;
-      screen.put(r.x + x, r.y + y, static_cast<char32_t>(0x2800U + bits), role);
-    }
+    for (int x = 0; x < r.width; ++x)
+      for (const auto& [dots, role] :
+           {std::pair{&trend, Role::trend}, std::pair{&past, Role::history}, std::pair{&band, Role::band}})
+        if (const unsigned bits = dots->at(x, y); bits != 0) {
+          screen.put(r.x + x, r.y + y, static_cast<char32_t>(0x2800U + bits), role);
+          break;
+        }
 }
 
 void draw_limit(Screen& screen, const Rect& r, const Chart& c) {

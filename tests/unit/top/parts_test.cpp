@@ -107,6 +107,24 @@ TEST(Chart, LeavesAGapWhereNothingWasSeen) {
   EXPECT_NE(s.at(9, 0).code, U' ');
 }
 
+TEST(Chart, TheTrendOverThePastIsALine) {
+  Screen s(24 + 9, 6);
+  Chart chart;
+  const Timestamp begin{};
+  const Timestamp end = begin + std::chrono::seconds{48};
+  chart.plane = {begin, end, 0, 19};
+  chart.points.push_back({begin, end, 12, 12, 12, 1});
+  chart.trend = TrendLine{begin, end, 8, 8};
+  draw_chart(s, {0, 0, s.width(), s.height()}, chart);
+  for (int x = 9; x < s.width(); ++x) {
+    EXPECT_EQ(s.at(x, 1).role, Role::history);
+    EXPECT_EQ(s.at(x, 2).code, U'⣀') << "one dot high";
+    EXPECT_EQ(s.at(x, 2).role, Role::trend);
+    EXPECT_EQ(s.at(x, 3).code, U'⣿') << "the past goes on below";
+    EXPECT_EQ(s.at(x, 3).role, Role::history);
+  }
+}
+
 TEST(Accounting, NamesTheRest) {
   View view;
   view.series = {device(0, 10.5), process(0, 1, 10)};
