@@ -405,9 +405,9 @@ TEST_F(EngineTest, AnEndOrAChangeLooksAtNoOtherSeries) {
 
 TEST_F(EngineTest, AnEndedProcessKeepsItsFramework) {
   const SeriesId small = process(20, "python train.py");
-  ProcessInfo known = *catalog.process(20, 1020);
-  known.framework = "PyTorch";
-  catalog.describe(known);
+  ProcessInfo trainer = *catalog.process(20, 1020);
+  trainer.framework = "PyTorch";
+  catalog.describe(trainer);
   start();
   for (int t = 0; t < 1800; ++t) tick(t, leak(t), {{small, leak(t)}});
   end_process(1800, 20);
@@ -431,7 +431,7 @@ TEST_F(EngineTest, OneBatchOrManyGiveTheSameAlerts) {
   EXPECT_EQ(changes[0].alert.finding.confidence, one_by_one[0].alert.finding.confidence);
 }
 
-/// Two recordings may be read at once, as Python does: what is written of one is in its own scale.
+/// What is written of a recording is in its own scale, whatever else is read at the same time.
 TEST(EngineScale, TwoRecordingsInTurnsAreEachInTheirOwnScale) {
   struct Recorded : OneGpu {
     explicit Recorded(Scale scale) {

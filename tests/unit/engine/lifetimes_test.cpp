@@ -63,12 +63,12 @@ double stays(double) {
 
 TEST_F(LifetimesOfAProcess, ConfirmALeakWithinMinutesAndAreTheReason) {
   const double alone = first_alert(leak, 5000, {});
-  const double known = first_alert(leak, 5000, [](double t) { return line(t, leaks, stays); });
+  const double informed = first_alert(leak, 5000, [](double t) { return line(t, leaks, stays); });
   RecordProperty("alone_s", static_cast<int>(alone));
-  RecordProperty("known_s", static_cast<int>(known));
-  EXPECT_GT(known, 900);
-  EXPECT_LE(known, 900 + 480);
-  EXPECT_TRUE(alone == 0 || known < alone) << alone << ' ' << known;
+  RecordProperty("known_s", static_cast<int>(informed));
+  EXPECT_GT(informed, 900);
+  EXPECT_LE(informed, 900 + 480);
+  EXPECT_TRUE(alone == 0 || informed < alone) << alone << ' ' << informed;
   ASSERT_FALSE(changes.empty());
   EXPECT_THAT(changes[0].alert.finding.because, HasSubstr("of what train.py:57 step allocated"));
   EXPECT_THAT(changes[0].alert.finding.because, HasSubstr("100 % is still live"));
