@@ -108,7 +108,7 @@ class Trial {
       const LocalTimes local = console_.local_times();
       console_.error(
           fmt::format("nothing to test: {} has no sample between --since and --until{}; choose another range", what,
-                      outside_period(read, range_, catalog.clock_is_relative)));
+                      outside_period(read, range_, catalog)));
       return 2;
     }
     if (!json_)

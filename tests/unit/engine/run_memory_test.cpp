@@ -139,7 +139,7 @@ TEST_F(RunMemoryTest, ARunThatWasThereBeforeIsComparedAtItsAge) {
       EXPECT_LT(confidence, 0.5) << seen(id).verdict.finding.because;
     else
       EXPECT_GT(confidence, 0.85) << "the ramp must look like a leak in a stranger";
-    known = before;
+    known_programs = before;
     t += 7200;
   }
 }
