@@ -226,7 +226,7 @@ class Notifying : public testing::Test, protected Watch {
 
   std::unique_ptr<act::Notifier> notifier = (to_a_file(), open(""));
   Silences silences{""};
-  const Raised sample;
+  const Raised sample{};
   Listener listener = notifying(*notifier, silences, warn);
   std::string silence;
 };
