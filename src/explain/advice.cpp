@@ -310,6 +310,9 @@ std::string step_of(const Failure& f) {
                    "pinning, no offloading)"
                  : fmt::format("raise the limit ({}), or load less at once", f.wording->setting);
     case Cause::resource:
+      if (f.wording->role == Role::device)
+        return "destroy each such object when it is no longer used, or create it once and keep it (if the program is "
+               "not yours: report it to its developers)";
       if (!f.wording->setting.empty()) return fmt::format("raise the limit ({})", f.wording->setting);
       return fmt::format(
           "launch the kernel with smaller blocks{}: what is short is the memory on the chip that the parts of a "

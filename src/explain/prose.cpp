@@ -11,8 +11,9 @@ namespace {
 using Words = std::span<const std::string_view>;
 
 /// A sentence with one of these is about what may happen, no matter where in it the message is.
-constexpr std::string_view kConditions =
-    "if|unless|whenever|e.g.|i.e.|example|examples|how|faq|tip|tips|wenn|falls|sollte|lorsque|si|cuando";
+constexpr std::string_view kConditions = "if|unless|whenever|how|faq|tip|tips|wenn|falls|sollte|lorsque|si|cuando";
+/// The same, unless the writer reports what happened.
+constexpr std::string_view kExamples = "e.g.|i.e.|example|examples";
 constexpr std::string_view kReader = "you|your|you're|you'll|you've";
 constexpr std::string_view kWriter = "i|i'm|i've|my|we|our|ich|mein|meine|wir";
 /// Words for countermeasures begin with one of these, in all their forms.
@@ -78,6 +79,17 @@ bool has_cjk(std::string_view text) {
       return true;
   }
   return false;
+}
+
+/// The words of `line` without punctuation around them.
+std::vector<std::string_view> bare_words(std::string_view line) {
+  std::vector<std::string_view> words;
+  for (std::size_t at = 0; at < line.size();) {
+    const std::size_t end = std::min(line.find(' ', at), line.size());
+    words.push_back(trimmed(line.substr(at, end - at), "\"'`*_,:;!?()[].#>"));
+    at = end + 1;
+  }
+  return words;
 }
 
 /// The text after the last of `marks` in `text`, which are separated by "|".
@@ -164,6 +176,7 @@ bool Sentence::is_condition() const {
   const bool is_own = condition != sentence_.end() && condition + 1 != sentence_.end() &&
                       is_any(condition[1], kWriter) && has_word_of(part_, kWriter) && part_.size() < sentence_.size();
   if (!is_own && has_word_of(sentence_, kConditions)) return true;
+  if (has_word_of(sentence_, kExamples) && !has_word_of(sentence_, kWriter)) return true;
   if (has_word_of(sentence_, kReader))
     return has(sentence_, "you") || has(sentence_, "when") || (!has_word_of(sentence_, kEvents) && !could_not());
   // "When X, a message is displayed."
@@ -172,7 +185,7 @@ bool Sentence::is_condition() const {
   // "fix: X", "- fixed a crash with X": an entry of a change log.
   const auto first =
       std::find_if(sentence_.begin(), sentence_.end(), [](auto word) { return is_word_letter(word.front()); });
-  return first != sentence_.end() && is_remedy(*first);
+  return first != sentence_.end() && is_remedy(*first) && !has_word_of(sentence_, kWriter);
 }
 
 /// Whether the message is part of a sentence, rather than following a label: by its words, or because a label without a
@@ -183,11 +196,11 @@ bool Sentence::has_own_words() const {
 }
 
 bool Sentence::is_hypothetical() const {
-  return is_condition() || after_.ends_with('?') || (has_word_of(part_, kDenials) && !could_not());
+  return is_condition() || (asks() && !is_own_report()) || (has_word_of(part_, kDenials) && !could_not());
 }
 
 bool Sentence::is_general() const {
-  if (is_hypothetical()) return true;
+  if (is_hypothetical() || asks()) return true;
   if (has_word_of(sentence_, kHabits) && has_any(after_, kConditionsBehind)) return true;
   if (clause_.empty()) return false;
   const std::string_view last = clause_.back();
@@ -206,7 +219,8 @@ bool Sentence::is_general() const {
 }
 
 bool is_spoken_of(std::string_view after, bool begins) {
-  std::size_t at = 0;
+  // "X (OOM) occurs when"
+  std::size_t at = after.starts_with(" (oom)") ? after.find(')') + 1 : 0;
   for (int word_count = 0; word_count < 3; ++word_count) {
     at = std::min(after.find_first_not_of(" \t\"'`*_", at), after.size());
     if (at < after.size() && after[at] == '?') return true;
@@ -226,17 +240,34 @@ bool is_spoken_of(std::string_view after, bool begins) {
 }
 
 bool addresses_reader(std::string_view line) {
-  std::vector<std::string_view> words;
-  for (std::size_t at = 0; at < line.size();) {
-    const std::size_t end = std::min(line.find(' ', at), line.size());
-    words.push_back(trimmed(line.substr(at, end - at), "\"'`*_,:;!?()[].#>"));
-    at = end + 1;
-  }
+  auto words = bare_words(line);
   if (has_word_of(words, kWriter)) return false;
   // "Your log:" introduces a report.
   std::erase(words, "your");
   return has_word_of(words, kReader) || has_word_of(words, kConditions) || has_word_of(words, kModals) ||
          std::any_of(words.begin(), words.end(), is_remedy);
+}
+
+bool is_article(std::string_view text) {
+  constexpr std::size_t kParagraphBytes = 100, kHeadingBytes = 80, kLeastParagraphs = 2;
+  constexpr std::ptrdiff_t kTerse = 10;  // pages are terser than reports
+  std::size_t paragraphs = 0;
+  bool has_heading = false;
+  bool may_be_heading = false;  // the line before
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = trimmed(text.substr(at, end - at), " \t\r");
+    at = end + 1;
+    if (line.empty()) continue;
+    const std::string words = lower(line);
+    if (has_word_of(bare_words(words), kWriter)) return false;
+    const bool is_paragraph = line.size() >= kParagraphBytes && is_sentence(words, kTerse);
+    paragraphs += is_paragraph ? 1 : 0;
+    has_heading = has_heading || (is_paragraph && may_be_heading);
+    may_be_heading = line.size() < kHeadingBytes && (is_ascii_letter(words.back()) || line.back() == '#') &&
+                     (line.front() == '#' || line.front() != words.front());
+  }
+  return has_heading && paragraphs >= kLeastParagraphs;
 }
 
 bool is_answered(std::string_view lines) {

@@ -28,6 +28,7 @@ class Sentence {
   void add(std::string_view raw);
   void end_clause();
   [[nodiscard]] bool could_not() const;
+  [[nodiscard]] bool asks() const { return after_.ends_with('?'); }
   [[nodiscard]] bool is_condition() const;
   [[nodiscard]] bool has_own_words() const;
 
@@ -48,6 +49,10 @@ bool addresses_reader(std::string_view line);
 /// Whether the lines after the message's line, of which `lines` is the rest and what follows, begin with a remedy,
 /// separately or as a heading: "**Solution**: ...", as in documentation.
 bool is_answered(std::string_view lines);
+
+/// Whether `text` is a page about its subject, not a report: it has a heading and paragraphs, and no line in which
+/// somebody writes of themselves. O(text).
+bool is_article(std::string_view text);
 
 /// The same as Sentence::is_general() for Chinese, Japanese and Korean, which do not separate words. False: there is no
 /// such sentence around the message.

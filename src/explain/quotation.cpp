@@ -7,6 +7,7 @@
 
 #include "explain/pattern.hpp"
 #include "explain/prose.hpp"
+#include "explain/statement.hpp"
 #include "explain/words.hpp"
 
 namespace vramtrack::explain {
@@ -302,6 +303,23 @@ bool is_introduced(std::string_view lines_above, std::string_view after) {
   return false;
 }
 
+/// The text of a line that is a string among others, as in code and JSON: r"...",; empty: none.
+std::string_view listed_string(std::string_view line) {
+  line = trimmed(line, " \t\r");
+  line = line.substr(0, line.find_last_not_of(",)]") + 1);
+  if (line.size() > 2 && std::string_view("rbfu").find(line.front()) != std::string_view::npos) line.remove_prefix(1);
+  const bool is_string =
+      line.size() > 2 && (line.front() == '"' || line.front() == '\'') && line.back() == line.front();
+  return is_string ? line.substr(1, line.size() - 2) : std::string_view();
+}
+
+/// A string in a list of messages: the one before or behind it is one, too. The lines of one log, each a string, have
+/// one.
+bool is_among_messages(std::string_view line, std::string_view above, std::string_view next) {
+  const auto is_one = [](std::string_view each) { return has_statement(listed_string(each)); };
+  return !listed_string(line).empty() && (is_one(above) || is_one(next));
+}
+
 /// "OOMKilled:false", "\"oom\": 0": it did not happen.
 bool is_denied(std::string_view after) {
   const std::size_t at = std::min(after.find_first_not_of("\"'` "), after.size());
@@ -344,6 +362,11 @@ Mention mention_of(std::string_view text, std::size_t begin, std::size_t end, st
                           is_introduced(std::string_view(all_before).substr(0, line - 1), after))
                ? Mention::marked
                : Mention::none;
+  const std::size_t next = all_after.find('\n');
+  if (next != std::string::npos &&
+      is_among_messages(std::string(before) + message + std::string(after), line_above,
+                        std::string_view(all_after).substr(next + 1, all_after.find('\n', next + 1) - next - 1)))
+    return Mention::marked;
   if (is_in_code(before, message, after) || is_in_comment(before, line_above) ||
       is_entry(before_class, after, has_class) || is_spoken_of(after, false) || has_remedy ||
       is_underlined(before, message, all_after) || sentence.is_hypothetical() ||

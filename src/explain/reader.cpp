@@ -8,6 +8,7 @@
 #include "core/units.hpp"
 #include "explain/cause.hpp"
 #include "explain/platform.hpp"
+#include "explain/prose.hpp"
 #include "explain/quotation.hpp"
 #include "explain/roles.hpp"
 #include "explain/statement.hpp"
@@ -26,6 +27,8 @@ constexpr std::size_t kMostLooked = 64;
 constexpr std::size_t kMostMessages = 10'000;
 constexpr std::size_t kMostSpoken = 4;
 constexpr std::size_t kMostTextBytes = 300;
+/// A page about memory is not longer.
+constexpr std::size_t kArticleBytes = 1 << 15;
 /// Distinguishing a message from a mention takes microseconds, which must not add up in a text full of them.
 constexpr std::uint64_t kJudgedAtOnce = 500;
 constexpr std::uint64_t kBytesForOneJudged = 2000;
@@ -121,10 +124,14 @@ void Reader::feed(std::string_view piece) {
 }
 
 std::vector<Message> Reader::finish() {
+  const bool is_page = erased_ == 0 && text_.size() < kArticleBytes && is_article(text_);
   scan(true);
+  // The title of a page is what it is about.
+  if (is_page)
+    std::erase_if(messages_, [](const Message& each) { return each.line == 1 && each.figures.count() == 0; });
   const bool has_message =
       std::any_of(messages_.begin(), messages_.end(), [](const Message& each) { return is_failure(*each.wording); });
-  if (!has_message && is_report())
+  if (!has_message && !is_page && is_report())
     for (Message& each : spoken_) messages_.push_back(std::move(each));
   for (Message& table : tables_.finish()) messages_.push_back(std::move(table));
   order(messages_, [](const Message& a, const Message& b) { return a.line < b.line; });
@@ -281,6 +288,11 @@ void Reader::take(const Found& found) {
     ++dropped_;
     return;
   }
+  // A failure that was counted no times.
+  const auto is_none = [](const Captured& each) { return each.figure == Figure::count && each.value <= 0; };
+  if (is_memory_failure(*found.wording) &&
+      std::any_of(found.match.captured.begin(), found.match.captured.end(), is_none))
+    return;
   const auto size_count = std::count_if(found.match.captured.begin(), found.match.captured.end(),
                                         [](const Captured& captured) { return is_size(captured.figure); });
   const Statement range{found.begin, found.match.end};

@@ -91,10 +91,13 @@ constexpr std::string_view kLacks =
     "memory";
 
 bool is_memory(std::string_view word) {
-  return is_any(word, "memory|mem|vram|ram|vmem|smem|hbm|memory's|memoryerror") || word.ends_with("-memory") ||
+  // "out of memor": a line that was cut off.
+  const bool is_begun = word.size() >= 3 && std::string_view("memory").starts_with(word);
+  return is_begun || is_any(word, "vram|ram|vmem|smem|hbm|memory's|memoryerror") || word.ends_with("-memory") ||
          word.ends_with("_memory") || word.ends_with("-mem");
 }
 bool is_allocation(std::string_view word) {
+  if (is_any(word, "jemalloc|tcmalloc|mimalloc")) return false;  // names of libraries
   return word.starts_with("alloc") || word.ends_with("alloc") ||
          has_any(word, "malloc|allocat|_alloc_|cuctxcreate|memalign|mmap|encodesession") || word == "pin";
 }
@@ -129,12 +132,14 @@ std::optional<Range> lack_at(const std::vector<Word>& words, std::size_t i) {
   const bool is_of = next(1) == "of" && is_any(words[i].text, "out|lack|shortage");
   const bool is_not = next(1) == "enough" && is_any(words[i].text, "not|n't");
   if (is_of || is_not || (words[i].text == "low" && next(1) == "on")) from = 2;
+  if (words[i].text == "not" && next(2) == "enough") from = 3;  // "does not provide enough"
   // "no memory for strdup", and not "no memory region specified"
   const bool is_none = words[i].text == "no" && is_memory(next(1)) &&
                        (next(2).empty() || words[i + 1].ends_clause || is_any(next(2), "for|to|available|left"));
   if (words[i].text == "insufficient" || is_none) from = 1;
-  // "the cgroup out-of-memory handler", "GPU OOM"
-  const bool is_event = words[i].text == "out-of-memory" && is_any(next(1), "handler|killer");
+  // "the cgroup out-of-memory handler", "Created an OOM event", "GPU OOM"
+  const bool is_event = (words[i].text == "out-of-memory" && is_any(next(1), "handler|killer")) ||
+                        (words[i].text == "oom" && next(1) == "event");
   if (is_event || (words[i].text == "oom" && i > 0 && is_of_device(words[i - 1].text)))
     return Range{words[i - (is_event ? 0 : 1)].begin, words[i].end};
   // "Device 0 OOM 3171158016 / 3145728000"
@@ -227,7 +232,7 @@ std::optional<Range> failure_at(const std::vector<Word>& words, std::size_t i) {
 
 /// Things with their own maximum size, and reserved parts of the memory.
 constexpr std::string_view kPieces =
-    "buffer|buffers|binding|texture|textures|image|tensor|tensors|ndarray|array|matrix|block|object|dimension|"
+    "buffer|buffers|binding|texture|textures|image|tensor|tensors|ndarray|array|matrix|variable|block|object|dimension|"
     "dimensions|width|height|allocation|newbufferwith";
 constexpr std::string_view kPools = "pool|budget|quota|cache|arena|kv|kvcache|limit|vgpu";
 /// The forms of a number of bytes, elements or pixels: "640000000", "0xc000", "412 mb", "5mb", "23040x23040".
@@ -290,7 +295,8 @@ std::optional<Found> excess_at(const std::vector<Word>& words, std::size_t i, st
   const bool is_kept = is_any(word, "exceed|exceeds|exceeded") && i > 0 && words[i - 1].text == "not";
   // Any library may say this about a buffer, unless it is a large one.
   const bool has_power = has_any(line, "2**3|2^3|int_max") && has_any(line, "tensor|ndarray|texture|gpu");
-  const bool is_large = amounts > 1 || (amounts > 0 && is_of_device(line)) || has_power;
+  const bool has_size = has_word(words, 0, words.size(), "size");
+  const bool is_large = amounts > 1 || ((amounts > 0 || has_size) && is_of_device(line)) || has_power;
   if ((is_more || is_sign || (is_too && amounts > 1)) && has_piece && (has_limit || is_kept || has_power) && is_large &&
       !has_any(line, "pool"))
     return Found{range, Memory::piece};
@@ -345,7 +351,8 @@ std::optional<Found> killed_at(const std::vector<Word>& words, std::size_t i, st
   };
   const std::string_view last = i > 0 ? words[i - 1].text : "";
   // "Sending SIGKILL to cgroup {"controller": "runtime.OOMController""
-  if (is_any(word, "sigkill|sigterm|killing|killed|victim|reaped") && has_killer(words)) {
+  const bool is_action = word.starts_with("kill_") && has_any(word, "mem|swap");  // "kill_by_memory_size"
+  if ((is_action || is_any(word, "sigkill|sigterm|killing|killed|victim|reaped")) && has_killer(words)) {
     const std::size_t colon = line.substr(0, words[i].begin).rfind(": ");
     return Found{{colon == std::string_view::npos ? words.front().begin : colon + 2, words[i].end}};
   }
@@ -458,10 +465,11 @@ std::string_view around(std::string_view text, Range line) {
 constexpr std::string_view kOnHost =
     "[host]|page allocation failure|= -1 enomem|mach_vm_map|ulimit -v|bad allocation|cpuallocator|system out of "
     "memory|paging "
-    "file is too small|页面文件太小|_nchwc|killed signal terminated program";
+    "file is too small|ページング|页面文件太小|_nchwc|killed signal terminated program";
 /// The maximum size of one piece, which is not a figure of free memory.
 constexpr std::string_view kMostInOnePiece =
-    "max alloc|max_alloc|maximum alloc|max mem alloc|max_mem_alloc|max size of memory object|max buffer size|maximum "
+    "max alloc|max_alloc|maximum alloc|max mem alloc|max_mem_alloc|max size of memory object|max buffer "
+    "size|maximum "
     "buffer size|maxbuffer|max single alloc|maximum single|maxstoragebuffer|maxmemoryallocation|of that heap";
 
 /// Memory and registers of a processor on the chip, which a kernel or shader declares.
@@ -501,7 +509,8 @@ Memory memory_of(std::string_view line, std::string_view next, std::string_view 
   if (has_any(line, "address space")) return Memory::address;
   if (has_any(line, "discarding|rejecting|excluding|ignoring") && has_any(line, "insufficient|not enough|too little"))
     return Memory::requirement;
-  if (has_any(line, kOnHost) || (has_any(line, "oom") && has_any(line, "kill|victim|reaped"))) return Memory::host;
+  if (has_any(line, kOnHost) || (has_any(line, "oom") && has_any(line, "kill|victim|reaped|oom event")))
+    return Memory::host;
   if (has_any(line,
               "killed out of|maxrss|cgroup|memory pressure|physical memory|memory budget|being "
               "killed|job memory|oomkilled|its memory request|0:125|state: out_of|this system"))
@@ -524,8 +533,8 @@ Memory memory_of(std::string_view line, std::string_view next, std::string_view 
        (has_any(line, "bad_alloc") && !is_of_device(next))))
     return Memory::host;
   const auto words = words_of(line);
-  if (!is_device &&
-      has_word(words, 0, words.size(), "ram|malloc|mkl_malloc|calloc|realloc|posix_memalign|aligned_alloc|mmap"))
+  if (!is_device && has_word(words, 0, words.size(),
+                             "ram|malloc|mkl_malloc|calloc|realloc|posix_memalign|aligned_alloc|mmap|vector|vectors"))
     return Memory::host;
   if (is_device && !has_any(next, kPinned)) return Memory::device;
   if (has_any(lines, kPinned)) return Memory::pinned;
@@ -564,6 +573,13 @@ bool names_sender(std::string_view lines) {
 
 std::string lower_line(std::string_view text, Range line) {
   return lower(text.substr(line.begin, line.end - line.begin));
+}
+/// The sentence at `at` of a line that a person wrote; of any other line all.
+std::string_view sentence_of(std::string_view words, std::size_t at) {
+  if (!is_sentence(words)) return words;
+  const std::size_t last = words.substr(0, at).rfind(". ");
+  const std::size_t begin = last == std::string_view::npos ? 0 : last + 2;
+  return words.substr(begin, words.find(". ", at) - begin);
 }
 Range line_above(std::string_view text, Range line) {
   return line.begin == 0 ? Range{} : line_of(text, line.begin - 1, line.begin - 1);
@@ -636,7 +652,11 @@ const Wording& wording_of(std::string_view text, const Statement& statement) {
     return kWordings[static_cast<std::size_t>(Memory::ended)];
   if (found && (found->memory == Memory::killed || found->memory == Memory::thread))
     return kWordings[static_cast<std::size_t>(*found->memory)];
-  Memory memory = memory_of(words, lower_line(text, next), lower(around(text, line)));
+  // A line of several sentences may speak of another memory, too: that of the failure's own decides, if it names one.
+  const std::string next_words = lower_line(text, next);
+  const std::string lines = lower(around(text, line));
+  Memory memory = memory_of(sentence_of(words, statement.begin - line.begin), next_words, lines);
+  if (memory == Memory::device || memory == Memory::any) memory = memory_of(words, next_words, lines);
   const bool is_part = found && (found->memory == Memory::piece || found->memory == Memory::pool);
   const auto code = code_in(words);
   if (code && code->shortage == Shortage::piece)

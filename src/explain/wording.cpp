@@ -33,7 +33,8 @@ std::string_view who(const Wording& wording) {
 }
 
 std::string_view resource_of(const Wording& wording) {
-  return wording.name == "statement_thread"    ? "threads"
+  return wording.role == Role::device          ? "objects of the driver"
+         : wording.name == "statement_thread"  ? "threads"
          : wording.name == "statement_address" ? "addresses"
                                                : "memory on the chip";
 }

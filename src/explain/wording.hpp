@@ -54,7 +54,7 @@ struct ProgramMark {
 
 /// "PyTorch"; "the program", if no wording identifies it.
 std::string_view who(const Wording& wording);
-/// The resource that ran out, of Role::resource: "memory on the chip".
+/// The resource that ran out, where the cause is one: "memory on the chip".
 std::string_view resource_of(const Wording& wording);
 
 /// All of wordings.def, in its order.

@@ -75,14 +75,14 @@ std::vector<Word> words_of(std::string_view line) {
   return out;
 }
 
-bool is_sentence(std::string_view line) {
+bool is_sentence(std::string_view line, std::ptrdiff_t one_in) {
   constexpr std::string_view kSmall =
       "the|a|an|it|to|i|and|that|this|with|but|when|my|we|have|has|so|would|while|then|be|am|if|even|there|as|about";
   constexpr std::ptrdiff_t kLeast = 3;
   const auto words = words_of(line);
   const auto small =
       std::count_if(words.begin(), words.end(), [kSmall](const Word& word) { return is_any(word.text, kSmall); });
-  return small >= kLeast && small * 8 >= static_cast<std::ptrdiff_t>(words.size());
+  return small >= kLeast && small * one_in >= static_cast<std::ptrdiff_t>(words.size());
 }
 
 }  // namespace vramtrack::explain

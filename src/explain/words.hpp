@@ -34,7 +34,8 @@ struct Word {
 /// `line` is in lower case, and must outlive them. O(line).
 std::vector<Word> words_of(std::string_view line);
 
-/// Whether a person wrote `line`, in lower case, rather than a program: it has the small words of sentences.
-bool is_sentence(std::string_view line);
+/// Whether a person wrote `line`, in lower case, rather than a program: it has the small words of sentences, at least
+/// one in so many.
+bool is_sentence(std::string_view line, std::ptrdiff_t one_in = 8);
 
 }  // namespace vramtrack::explain

@@ -323,12 +323,14 @@ TEST(Advice, ARendererHasNoBatches) {
   EXPECT_EQ(scene.fault.find("nobody else"), std::string::npos) << "no figure shows it: " << scene.fault;
 }
 
-TEST(Leak, OfObjectsWithoutBytes) {
+TEST(Resource, OfObjectsWithoutBytes) {
   const auto leak = explained(
       "After a long time (1 million timesteps+) it crashes:\n"
       "cudaCreateTextureObject( & tex_obj ) error( cudaErrorMemoryAllocation): out of memory\n");
-  EXPECT_EQ(leak.cause, Cause::leak);
+  EXPECT_EQ(leak.cause, Cause::resource);
   EXPECT_NE(leak.because.find("not destroyed"), std::string::npos) << leak.because;
+  EXPECT_NE(leak.fault.find("objects of the driver"), std::string::npos) << leak.fault;
+  EXPECT_NE(leak.next_step.find("destroy each such object"), std::string::npos) << leak.next_step;
 }
 
 TEST(Table, OfNvidiaSmiWithNobodyInItShowsTheProgramsOwnNeed) {

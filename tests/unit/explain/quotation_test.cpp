@@ -44,6 +44,43 @@ TEST(Quotation, AMessageIsNone) {
   for (const std::string& text : texts) EXPECT_FALSE(read_messages(text).empty()) << text;
 }
 
+TEST(Quotation, AStringInAListOfMessagesIsOne) {
+  const std::string code =
+      "TEXTS = [\n"
+      "    \"RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1234567 bytes.\",\n"
+      "    \"Failed to allocate request for 3.00GiB on device ordinal 1\",\n"
+      "    r'CUDA error: out of memory',\n"
+      "]\n"
+      "def test_each_text_is_found():\n";
+  EXPECT_TRUE(read_messages(code).empty());
+  const std::string cell =
+      "  \"traceback\": [\n"
+      "    \"Cell In[3], line 1\",\n"
+      "    \"RuntimeError: CUDA error: out of memory\",\n"
+      "    \"Compile with more checks\"\n";
+  EXPECT_FALSE(read_messages(cell).empty()) << "the lines of one error";
+}
+
+TEST(Quotation, APageAboutItsSubjectIsNoReport) {
+  const std::string paragraph =
+      "The error occurs when the weights of a model exceed the available GPU memory, and it is the most frequent one "
+      "at the start of a server.\n";
+  const std::string page = "GPU Out of Memory\nWhat it means\n" + paragraph + "Explanation\n" + paragraph;
+  EXPECT_TRUE(read_messages(page).empty());
+  const std::string report = "GPU out of memory\nSteps\n" + paragraph + "My log\n" + paragraph;
+  EXPECT_FALSE(read_messages(report).empty()) << "somebody writes of themselves";
+  EXPECT_FALSE(read_messages(page + "Output\nE: GPU out of memory: 2 GiB requested, 1 GiB free\n").empty());
+}
+
+TEST(Quotation, AQuestionOfWhoeverItHappenedToIsAReport) {
+  const std::string log = "The service starts and then ends again, each time that a request arrives from a client.\n";
+  EXPECT_FALSE(read_messages(log + "\nThere is a reason called `OOMKilled`, may I know what to change?\n").empty());
+  EXPECT_TRUE(read_messages(log + "\nWhat does `OOMKilled` mean?\n").empty());
+  EXPECT_FALSE(
+      read_messages(log + "\nFixed the driver, i had an old one, now the error is cuMemAlloc(): out of memory\n")
+          .empty());
+}
+
 TEST(Quotation, DoesNotHideTheMessageBesideIt) {
   const auto messages = read_messages(
       "Tips: if you see CUDA out of memory, lower the batch size\n"

@@ -23,6 +23,11 @@ std::string_view memory_of(const std::string& text) {
   const auto messages = read_messages(text);
   return messages.empty() ? "" : messages.front().wording->name;
 }
+Cause cause_of(const std::string& text) {
+  const auto explanation = explain(read_messages(text));
+  EXPECT_TRUE(explanation) << text;
+  return explanation ? explanation->cause : Cause::leak;
+}
 double figure(const std::string& text, Figure which) {
   const auto messages = read_messages(text);
   return messages.empty() ? -1 : messages.front().figures.get(which).value_or(0);
@@ -396,6 +401,48 @@ TEST(Statement, ALackHasSeveralWords) {
   for (const std::string text : {"no memory region specified for the section", "No memory nodes are there",
                                  "nvidia-smi shows 2 GB of 24 GB in use, so this is not an out of memory problem"})
     EXPECT_TRUE(read_messages(text).empty()) << text;
+}
+
+TEST(Statement, WhatIsAllocatedOrWhoEndsItNamesTheHost) {
+  for (const std::string text :
+       {"Error: cannot allocate vector of size 7.5 Mb", "Error: vector memory exhausted (limit reached?)",
+        "watcher.go:88] Created an OOM event in container {id: 7}", "kernel: Memory cgroup out of memor",
+        "oomd[77]: [Ruleset.cpp:12] Running Action=kill_by_memory_size",
+        "Ran out of memory allocating 4096 bytes. ページング ファイルが小さすぎます"}) {
+    const auto explanation = explain(read_messages(text));
+    ASSERT_TRUE(explanation) << text;
+    EXPECT_EQ(explanation->cause, Cause::host) << text << ": " << explanation->because;
+  }
+  EXPECT_NE(cause_of("Failed to allocate device vector A (error code out of memory)!"), Cause::host);
+  EXPECT_TRUE(read_messages("With jemalloc the default is exceeded and the program fails to start").empty());
+}
+
+TEST(Statement, TheSentenceOfAFailureNamesItsMemoryBeforeOthersDo) {
+  const std::string text =
+      "When I run it with a long prompt it asks for one buffer that is too large for the driver. The largest size of a "
+      "MTLBuffer (maxBufferLength) is 20 GB on it, so the allocation fails though the system has enough. It is not a "
+      "matter of memory pressure.";
+  EXPECT_EQ(cause_of(text), Cause::limit);
+}
+
+TEST(Statement, TheSizeOfOneVariableIsALimit) {
+  EXPECT_EQ(cause_of("gpu:array:size, The maximum variable size that the device allows is exceeded."), Cause::limit);
+  EXPECT_EQ(cause_of("* Device #2: The device does not provide enough allocatable device-memory for this"),
+            Cause::unknown);
+}
+
+TEST(Statement, ASummaryOfTheAllocatorThatCountsAFailureIsOne) {
+  const auto summary = [](int count) {
+    return "|            CUDA OOMs: " + std::to_string(count) +
+           "            |        cudaMalloc retries: 2         |\n"
+           "| Allocated memory      |   1024 MiB |   2048 MiB |   9000 GiB |   8999 GiB |\n";
+  };
+  const auto messages = read_messages(summary(1));
+  const auto explanation = explain(messages);
+  ASSERT_TRUE(explanation);
+  EXPECT_EQ(explanation->cause, Cause::unknown);
+  EXPECT_EQ(explanation->failure().figures.get(Figure::allocated), 1024 * kMiB);
+  EXPECT_FALSE(explain(read_messages(summary(0))));
 }
 
 TEST(Statement, ACodeIsOneHoweverItsPartsAreJoined) {
