@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <utility>
+#include <algorithm>
 
 #include "core/format.hpp"
 #include "core/json_text.hpp"
@@ -97,16 +97,11 @@ std::string largest_text(const std::vector<Holding>& largest) {
   constexpr std::size_t kMost = 8;
   const std::size_t tables = table_count(largest);
   std::string out;
-  std::string_view table;
-  std::size_t shown = 0;
-  for (const Holding& holding : largest) {
-    const bool begins_table = std::exchange(table, holding.table) != holding.table;
-    shown = begins_table ? 1 : shown + 1;
-    if (shown > kMost / tables) continue;
+  for_each_largest(largest, kMost / std::max<std::size_t>(tables, 1), [&](const Holding& holding, bool begins_table) {
     std::string words = holding_words(holding);
-    if (begins_table && tables > 1) words = fmt::format("{} ({})", words, table_words(table));
+    if (begins_table && tables > 1) words = fmt::format("{} ({})", words, table_words(holding.table));
     out += row(begins_table ? "largest" : "", holding.bytes, words);
-  }
+  });
   return out;
 }
 

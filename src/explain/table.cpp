@@ -369,16 +369,11 @@ std::string holdings_words(const std::vector<Holding>& largest) {
   const bool is_one = table_count(largest) < 2;
   const std::size_t most = is_one ? kMost : kMost - 1;
   std::string out;
-  std::string_view table;
-  std::size_t shown = 0;
-  for (const Holding& holding : largest) {
-    const bool begins_table = std::exchange(table, holding.table) != holding.table;
-    shown = begins_table ? 1 : shown + 1;
-    if (shown > most) continue;
+  for_each_largest(largest, most, [&](const Holding& holding, bool begins_table) {
     if (!out.empty()) out += "; ";
-    if (begins_table) out += is_one ? "the largest: " : fmt::format("the largest of {}: ", table_words(table));
+    if (begins_table) out += is_one ? "the largest: " : fmt::format("the largest of {}: ", table_words(holding.table));
     out += fmt::format("{} {}", size_words(holding.bytes), holding_words(holding));
-  }
+  });
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "explain/message.hpp"
@@ -92,7 +93,18 @@ std::string holdings_words(const std::vector<Holding>& largest);
 std::string_view table_words(std::string_view table);
 /// The number of tables they come from.
 std::size_t table_count(const std::vector<Holding>& largest);
-/// The same for one, without its size.
+/// One of them, without its size.
 std::string holding_words(const Holding& holding);
+/// Calls `show(holding, begins_table)` for at most `most` holdings of each table, in their order.
+template <class Show>
+void for_each_largest(const std::vector<Holding>& largest, std::size_t most, Show show) {
+  std::string_view table;
+  std::size_t shown = 0;
+  for (const Holding& holding : largest) {
+    const bool begins_table = std::exchange(table, holding.table) != holding.table;
+    shown = begins_table ? 1 : shown + 1;
+    if (shown <= most) show(holding, begins_table);
+  }
+}
 
 }  // namespace vramtrack::explain
