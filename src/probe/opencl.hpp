@@ -9,6 +9,8 @@
 #include <CL/cl_icd.h>
 #include <CL/cl_layer.h>
 
+#include <cstddef>
+
 namespace vramtrack::probe::opencl {
 
 using Next = cl_icd_dispatch;
