@@ -5,13 +5,10 @@
 #include <utility>
 
 #include "host/process.hpp"
+#include "source/tick_reader.hpp"
 
 namespace vramtrack {
 namespace {
-
-bool begins_anew(const Event& event) {
-  return event.kind == Event::Kind::watch_started && !event.went_on;
-}
 
 /// The time from which on the series of the last hour have about kMostResumedSamples at one sample a second: there may
 /// be fewer raw samples, but never many more.
@@ -41,7 +38,7 @@ Result<bool> read_end(StoreReader& reader, Catalog& catalog, Timestamp now, cons
       continue;
     }
     if (!*more) break;
-    if (std::any_of(batch.events.begin(), batch.events.end(), begins_anew)) {
+    if (std::any_of(batch.events.begin(), batch.events.end(), starts_anew)) {
       begin_anew();
       any = false;
       // What happened before that instant belongs to the previous watch.

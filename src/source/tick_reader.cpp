@@ -7,13 +7,9 @@
 #include "core/format.hpp"
 
 namespace vramtrack {
-namespace {
-
 bool starts_anew(const Event& event) {
   return event.kind == Event::Kind::watch_started && !event.went_on;
 }
-
-}  // namespace
 
 Tick* TickReader::next() {
   const auto take = [this](Batch& tick, Timestamp time) {

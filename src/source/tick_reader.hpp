@@ -15,6 +15,9 @@
 
 namespace vramtrack {
 
+/// Whether a watch begins that did not continue the previous one of its store.
+bool starts_anew(const Event& event);
+
 /// All samples of one instant, and the events up to it.
 struct Tick {
   Timestamp time;

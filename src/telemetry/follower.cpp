@@ -23,11 +23,6 @@ constexpr std::uint64_t kAfterLoad_ns = 100'000'000;
 /// If no loader that is probed has reported libraries before.
 constexpr std::uint64_t kAfterExec_ns = 1'000'000'000;
 
-std::int64_t realtime_us() {
-  using namespace std::chrono;
-  return duration_cast<microseconds>(system_clock::now().time_since_epoch()).count();
-}
-
 std::uint64_t ticks_per_s() {
   return static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
 }
@@ -41,6 +36,11 @@ std::uint64_t boot_ticks() {
 }
 
 }  // namespace
+
+std::int64_t realtime_us() {
+  using namespace std::chrono;
+  return duration_cast<microseconds>(system_clock::now().time_since_epoch()).count();
+}
 
 std::uint64_t monotonic_ns() {
   timespec now{};

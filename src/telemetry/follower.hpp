@@ -123,4 +123,7 @@ class Follower {
 /// CLOCK_MONOTONIC.
 std::uint64_t monotonic_ns();
 
+/// Microseconds since 1970, UTC.
+std::int64_t realtime_us();
+
 }  // namespace vramtrack::telemetry

@@ -17,11 +17,6 @@ namespace {
 using probe::Call;
 using probe::Record;
 
-std::int64_t realtime_us() {
-  using namespace std::chrono;
-  return duration_cast<microseconds>(system_clock::now().time_since_epoch()).count();
-}
-
 /// Records are handed on in pieces of this many.
 constexpr std::size_t kMostPending = 1024;
 
