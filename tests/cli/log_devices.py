@@ -202,9 +202,10 @@ class Others(Devices):
             lines = "\n".join(timed(form)).split("\n")
             self.assert_growths(lines, {("device_used", "0"): 100})
 
-    def test_a_uuid_is_no_figure(self):
-        self.assert_growths(timed(lambda m, g: "gpu memory id=GPU-11111111-aaaa-bbbb-cccc-dddddddddddd "
-                                               f'total="24.0 GiB" available="{24 - g:.3f} GiB"'), {("device_used", "0"): 100})
+    def test_a_uuid_is_no_figure_but_a_name(self):
+        uuid = "GPU-11111111-aaaa-bbbb-cccc-dddddddddddd"
+        self.assert_growths(timed(lambda m, g: f"gpu memory id={uuid} "
+                                               f'total="24.0 GiB" available="{24 - g:.3f} GiB"'), {("device_used", uuid): 100})
 
 
 class Shells(Devices):

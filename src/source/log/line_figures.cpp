@@ -299,7 +299,7 @@ class FigureFinder {
     f.role = role == Meaning::none ? Meaning::used : role;
     f.has_role_word = role != Meaning::none;
     f.is_memory = is_memory || of_gpu_;
-    f.is_of_gpu = of_gpu_ || label.gpu || gpu_ >= 0;
+    f.is_of_gpu = of_gpu_ || label.gpu || gpu_ >= 0 || !cut_.uuid.empty();
     f.unit_bytes = unit;
     f.word = role != Meaning::none ? role_word : !label.subject.empty() ? label.subject : context_;
     f.label = label_key(context.text);
@@ -536,11 +536,13 @@ void find_figures_anew(std::string_view line, LineFigures& out, Grouping open, C
   out.stamp = start.stamp;
   out.prefix = start.prefix;
   out.tag = {};
+  out.uuid = {};
   out.minute = start.minute;
   out.elapsed = start.elapsed;
   cut.line = line;
   cut.time = start.time();
   cut_numbers(cut, open);
+  out.uuid = cut.uuid;
   if (cut.numbers.empty()) return;
   name_numbers(cut, out);
   FigureFinder(cut, out).find();

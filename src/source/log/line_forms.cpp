@@ -56,7 +56,7 @@ void move_views(LineFigures& found, std::string_view from, std::string_view to) 
         view.empty() ? std::string_view{} : to.substr(static_cast<std::size_t>(view.data() - from.data()), view.size());
   };
   for (std::string_view* view :
-       {&found.stamp, &found.minute, &found.elapsed.text, &found.gpu_word, &found.pid_word, &found.prefix})
+       {&found.stamp, &found.minute, &found.elapsed.text, &found.gpu_word, &found.pid_word, &found.prefix, &found.uuid})
     move(*view);
   for (auto* const figures : {&found.figures, &found.unclear, &found.capacities})
     for (MemoryFigure& f : *figures) move(f.word);

@@ -297,7 +297,10 @@ class NumberNamer {
       // "gpu01" is a host.
       const bool is_host =
           n.digits_end - n.begin > 1 && cut_.line[n.begin] == '0' && n.begin > 0 && is_letter(cut_.line[n.begin - 1]);
-      if (n.number < kMostGpus && !is_rate_per(text, near) && !is_quantity_of(text, near) && !is_host &&
+      // "gpu 180epochs"
+      const bool is_of_word = n.begin > 0 && cut_.line[n.begin - 1] == ' ' && n.digits_end < cut_.line.size() &&
+                              logtext::is_ascii_letter(cut_.line[n.digits_end]);
+      if (n.number < kMostGpus && !is_of_word && !is_rate_per(text, near) && !is_quantity_of(text, near) && !is_host &&
           !is_number_of(text, near))
         name_gpu(i, named == Meaning::gpu ? NumberUse::gpu : NumberUse::rank, near);
     } else {

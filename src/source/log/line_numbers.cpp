@@ -171,6 +171,8 @@ void cut_numbers(CutLine& out, Grouping open) {
   out.names.clear();
   out.pairs.clear();
   out.by_value = false;
+  out.uuid = {};
+  bool several = false;  // UUIDs of GPUs
   const std::size_t time_begin = time.empty() ? line.size() : static_cast<std::size_t>(time.data() - line.data());
   std::size_t list_end = 0;  // after the comma after the last element of a list
   for (std::size_t i = 0; i < line.size();) {
@@ -179,6 +181,13 @@ void cut_numbers(CutLine& out, Grouping open) {
       continue;
     }
     if (const std::size_t uuid = uuid_length(line, i); uuid > 0) {
+      constexpr std::size_t kKind = 4;  // "GPU-", "MIG-"
+      const std::string_view kind = line.substr(i - std::min(i, kKind), std::min(i, kKind));
+      if (kind == "GPU-" || kind == "MIG-") {
+        const std::string_view its = line.substr(i - kKind, kKind + uuid);
+        several |= !out.uuid.empty() && out.uuid != its;
+        out.uuid = its;
+      }
       i += uuid;
       continue;
     }
@@ -253,6 +262,7 @@ void cut_numbers(CutLine& out, Grouping open) {
     }
     numbers.push_back(t);
   }
+  if (several) out.uuid = {};
 }
 
 LineLabels::LineLabels(const CutLine& cut) : cut_(cut) {

@@ -46,6 +46,7 @@ struct CutLine {
     std::size_t begin = 0, end = 0;
   };
   std::vector<Name> names;  ///< names of cards: "NVIDIA A100 80GB PCIe"
+  std::string_view uuid;    ///< see LineFigures::uuid
   /// Where the values of digits, not only the form of the line, decided the result: see LineForms.
   struct Pair {
     MemoryFigure used, total;  ///< used was found not to exceed total

@@ -68,7 +68,9 @@ struct LineFigures {
   std::string_view pid_word;
   std::string_view prefix;  ///< "trainer-0" of "trainer-0  | ...", "[pod/trainer-0/main] ..."; "0" of srun's "0: ...";
                             ///< "node-7" of "node-7: ..."
-  std::string_view tag;     ///< of a field that identifies the writer, if the caller has looked for one
+  /// "GPU-8f6f..." or "MIG-...": the GPU that the line is about; empty: none, or several.
+  std::string_view uuid;
+  std::string_view tag;  ///< of a field that identifies the writer, if the caller has looked for one
 };
 
 /// Reads `line` (only its first 4 KiB) into `out`. `open`: see read_number(). Pure; microseconds.

@@ -94,17 +94,26 @@ struct FirstLook {
   LogRows rows;
 };
 
-/// How many reading times `head` contains as a log of `format`.
-std::size_t count_readings(const LogFormatInfo& format, const LogHead& head) {
+/// What `head` contains as a log of a format.
+struct Contents {
+  std::size_t readings = 0;  ///< times
+  std::size_t figures = 0;   ///< of all GPUs and processes
+};
+
+Contents contents_as(const LogFormatInfo& format, const LogHead& head) {
   const auto found = as_format(format, head);
-  if (!found) return 0;
+  if (!found) return {};
   FirstLook first(head.file);
   first.look(*found->parser, head.text);
   found->parser->finish(first.rows);
   std::vector<Timestamp> times;
   for (const Sample& sample : first.rows.samples) times.push_back(sample.time);
   std::sort(times.begin(), times.end());
-  return static_cast<std::size_t>(std::unique(times.begin(), times.end()) - times.begin());
+  return {static_cast<std::size_t>(std::unique(times.begin(), times.end()) - times.begin()), times.size()};
+}
+
+std::size_t count_readings(const LogFormatInfo& format, const LogHead& head) {
+  return contents_as(format, head).readings;
 }
 
 /// What a head may be.
@@ -159,12 +168,15 @@ Result<RecognisedText> recognise_more(const LogHead& head, const LogFormatInfo& 
   const std::size_t of_rows = rows == nullptr ? 0 : count_readings(*rows, head);
   if (of_rows == 0 && !is_screen(found)) return fail("no rows");
   const LogFormatInfo* best = &found;
-  std::size_t most = count_readings(found, head);
+  const Contents of_found = contents_as(found, head);
+  std::size_t most = of_found.readings;
   if (is_screen(found) && most >= kEnough) return fail("enough screens");
   if (is_screen(found) && text_log_format.recognise(head.text) != Evidence::none)
-    if (const std::size_t of_text = count_readings(text_log_format, head); of_text > most) {
+    // As many figures are those of the screens again, whose GPUs the words of a line cannot tell apart.
+    if (const Contents text = contents_as(text_log_format, head);
+        text.readings > most && text.figures > of_found.figures) {
       best = &text_log_format;
-      most = of_text;
+      most = text.readings;
     }
   if (of_rows > kManyMore * most) best = rows;
   if (best == &found) return fail("no more readings");

@@ -90,7 +90,12 @@ std::string pattern_of(const HeadLine& line, const WordPlan& plan, bool by_label
                      plan.minutes ? "[0-9]{1,2}:[0-9]{2}" : "[0-9.]+"});
   }
   if (plan.pid_is_process) parts.push_back({line.found.pid_begin, line.found.pid_word, "pid", "[0-9]+"});
-  if (!line.found.tag.empty())
+  if (!line.found.uuid.empty())
+    parts.push_back({static_cast<std::size_t>(line.found.uuid.data() - text.data()),
+                     {},
+                     "uuid",
+                     std::string(line.found.uuid.substr(0, 4)) + "[0-9A-Fa-f-]{36}"});
+  else if (!line.found.tag.empty())
     parts.push_back({static_cast<std::size_t>(line.found.tag.data() - text.data()),
                      {},
                      {},

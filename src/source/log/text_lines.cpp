@@ -236,6 +236,11 @@ void TextLines::name(TextFigures& out, int gpu) const {
   if (cutter_.pattern()) return cutter_.name(out);
   if (plan_.pid_is_process) out.pid = found_.pid;
   out.is_named = true;
+  if (!found_.uuid.empty()) {
+    out.gpu.uuid = found_.uuid;
+    if (gpu >= 0) out.gpu.index = gpu;
+    return;
+  }
   if (const std::string_view origin = plan_.origin(found_); !origin.empty()) {
     out.gpu.index = logtext::whole_number<int>(origin);
     if (out.gpu.index) return;

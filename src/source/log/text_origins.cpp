@@ -159,6 +159,9 @@ void tag_lines(Head& all, const WordPlan& plan) {
 }
 
 void detect_origins(Head& all, WordPlan& plan) {
+  if (std::all_of(all.lines.begin(), all.lines.end(),
+                  [&](const HeadLine& line) { return !plan.takes_any(line.found) || !line.found.uuid.empty(); }))
+    return;
   plan.prefix_is_gpu = names_differ(all, &LineFigures::prefix);
   plan.pid_is_process = !plan.prefix_is_gpu && pids_differ(all, plan);
   if (!plan.prefix_is_gpu && !plan.pid_is_process) plan.tag = find_tag(all, plan);

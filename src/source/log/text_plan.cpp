@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 
 #include "core/format.hpp"
@@ -366,15 +367,17 @@ bool names_no_owner(const Head& all, const WordPlan& plan) {
          });
 }
 
-/// A line of `head` that gives the resident memory of a process, which is the host's, where no line names a GPU; empty:
-/// none.
+/// A line of `head` that names the resident memory of a process, or a library that measures it: the host's, where no
+/// line names a GPU; empty: none.
 std::string_view resident_line(std::string_view head) {
+  constexpr std::array<std::string_view, 4> kWords = {"resident", "rss", "psutil", "tracemalloc"};
   while (!head.empty()) {
     const std::string_view line = logtext::take_line(head);
     std::vector<Word> words;
     cut_words(line, words);
-    if (std::any_of(words.begin(), words.end(), [](const Word& word) {
-          return logtext::same_letters(word.text, "resident") || logtext::same_letters(word.text, "rss");
+    if (std::any_of(words.begin(), words.end(), [&](const Word& word) {
+          return std::any_of(kWords.begin(), kWords.end(),
+                             [&](std::string_view w) { return logtext::same_letters(word.text, w); });
         }))
       return line;
   }
@@ -399,13 +402,14 @@ Result<PlannedText> plan_text(const LogHead& head, Head& all, const LineCutter& 
     assumptions.push_back(fmt::format("nothing says whose memory '{}' is: it is assumed to be that of a GPU",
                                       excerpt(all.lines.front().found.figures.front().label)));
   if (Status ok = choose_roles(head, all, plan, assumptions); !ok) return fail(std::move(ok.error()));
-  if (!unclear && names_no_owner(all, plan)) {
+  if (names_no_owner(all, plan)) {
     if (const std::string_view of_host = resident_line(head.text); !of_host.empty())
       return fail(fmt::format(
-          "no line says that its memory is a GPU's, and lines such as '{}' give that of a process on the host; "
+          "no line says that its memory is a GPU's, and lines such as '{}' are about that of a process on the host; "
           "if line {} is of a GPU, {}",
           excerpt(logtext::trim(of_host), 80), all.lines.front().number, pattern_hint(all.lines.front())));
-    assumptions.emplace_back("no line says that its memory is a GPU's: it may be that of a process or of the host");
+    if (!unclear)
+      assumptions.emplace_back("no line says that its memory is a GPU's: it may be that of a process or of the host");
   }
   detect_origins(all, plan);
   if (Status ok = choose_label(all, plan); !ok) return fail(std::move(ok.error()));

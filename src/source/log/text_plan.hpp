@@ -76,6 +76,7 @@ struct WordPlan {
 
   /// Identifies the program of a line, and thereby its GPU; empty: unknown.
   [[nodiscard]] std::string_view origin(const LineFigures& line) const {
+    if (!line.uuid.empty()) return line.uuid;
     return prefix_is_gpu ? line.prefix : line.tag;
   }
   [[nodiscard]] bool takes(const MemoryFigure& f) const {

@@ -733,5 +733,45 @@ TEST(LogCases, IterationsThatFallBackAreARestart) {
   EXPECT_THAT(r.notes.warnings, testing::Contains(HasSubstr("goes back by 190, as if another run began")));
 }
 
+TEST(LogCases, AUuidInALineNamesItsGpu) {
+  const std::string gpu = "GPU-0000000{}-1111-2222-3333-444444444444";
+  std::string text;
+  for (int i = 0; i < 2; ++i)
+    for (int k = 0; k < 3; ++k)
+      text += fmt::format("2026-02-01T10:00:0{} updated VRAM gpu={} total=\"15.8 GiB\" available=\"{}.5 GiB\"\n", i,
+                          fmt::format(fmt::runtime(gpu), k), 6 - k);
+  logtest::Files files;
+  const auto r = logtest::read_logs({files.write("log", text)});
+  ASSERT_EQ(r.error, "");
+  ASSERT_EQ(r.series(), 3U);
+  for (int k = 0; k < 3; ++k)
+    EXPECT_NEAR(r.device(fmt::format(fmt::runtime(gpu), k)).back().second, (15.8 - 6.5 + k) * 1024, 1) << k;
+}
+
+TEST(LogCases, TheGpusOfAScreenAreNotReadAsReadingsOfOneGpu) {
+  const std::string row =
+      "|   {}  Card A            Off  | 00000000:0{}:00.0 Off |                  N/A |\n"
+      "| 23%   33C    P8    16W / 250W | {:>6}MiB / 12196MiB |      0%      Default |\n";
+  const std::string text =
+      "| NVIDIA-SMI 390.30                 Driver Version: 390.30                    |\n"
+      "| GPU  Name        Persistence-M| Bus-Id        Disp.A | Volatile Uncorr. ECC |\n"
+      "| Fan  Temp  Perf  Pwr:Usage/Cap|         Memory-Usage | GPU-Util  Compute M. |\n"
+      "|===============================+======================+======================|\n" +
+      fmt::format(fmt::runtime(row), 0, 2, 171) + fmt::format(fmt::runtime(row), 1, 8, 10);
+  logtest::Files files;
+  const auto r = logtest::read_logs({files.write("screen.txt", text)});
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.device("00000000:02:00.0"), SizeIs(1));
+  EXPECT_THAT(r.device("00000000:08:00.0"), SizeIs(1));
+}
+
+TEST(LogCases, WhatALibraryOfTheHostMeasuresIsNotReadAsThatOfAGpu) {
+  std::string text = "psutil, python 3, gpu 40epochs\n\n";
+  for (int i = 0; i < 12; ++i) text += fmt::format("      1 memory_usage: {}.5\n", 900 + i);
+  logtest::Files files;
+  const auto r = logtest::read_logs({files.write("log", text)});
+  EXPECT_THAT(r.error, HasSubstr("that of a process on the host"));
+}
+
 }  // namespace
 }  // namespace vramtrack
