@@ -251,6 +251,7 @@ class FigureFinder {
     const bool is_element = continues_list(i, has_unit);
     const bool is_of_percent = explains_percent(i);
     if (!is_element) end_list();
+    const bool is_after_change = changed_ && changed_end_ == i;
     const Context context =
         is_element ? *last_ : context_of(i, pair, is_of_percent, between.value_or(std::string_view{}));
     const Label& label = context.label;
@@ -265,7 +266,9 @@ class FigureFinder {
       if (pair) ++i;
       return;
     }
-    if (i + 1 < numbers_.size() && n.is_amount() && numbers_[i + 1].is_amount() && joins_change(after(i))) {
+    // "4000 MiB -> 4100 MiB", "4000 -> 4100 MiB"
+    if (i + 1 < numbers_.size() && (n.is_amount() || numbers_[i + 1].unit_bytes != 0) && numbers_[i + 1].is_amount() &&
+        joins_change(after(i))) {
       changed_ = context;
       changed_end_ = i + 1;
       return;
@@ -291,8 +294,9 @@ class FigureFinder {
     in_memory_brackets_ |= is_memory && context.text.find('(') != std::string_view::npos;
     const bool is_in_brackets = in_memory_brackets_ && (role == Meaning::used || role == Meaning::allocated ||
                                                         role == Meaning::free || role == Meaning::total);
-    const bool is_unclear = !take && unit == 0 && (is_memory || is_bare_use || is_in_brackets) && !pair && !n.percent &&
-                            !label.rate && !label.change && !label.other && !label.host && !is_in_name(label.subject);
+    const bool is_open = unit == 0 ? is_memory || is_bare_use || is_in_brackets : n.binary && is_after_change;
+    const bool is_unclear = !take && is_open && !pair && !n.percent && !label.rate && !label.change && !label.other &&
+                            !label.host && !is_in_name(label.subject);
     if (!take && !is_unclear) return;
 
     MemoryFigure f = figure_of(n);

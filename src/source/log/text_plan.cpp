@@ -184,9 +184,29 @@ Status choose_roles(const LogHead& head, Head& all, WordPlan& plan, std::vector<
       });
     });
   };
+  // A single amount may be a mention ("this needs 8 GB of VRAM"). It is a reading if few lines have figures and nothing
+  // is left open: a unit, words that say whose and which memory or a count of the progress, in a table or behind a
+  // sign.
+  const auto is_stated = [&](Meaning role) {
+    constexpr std::size_t kFewLines = 4;
+    return all.lines.size() <= kFewLines && std::any_of(all.lines.begin(), all.lines.end(), [&](const HeadLine& line) {
+             return std::any_of(line.found.figures.begin(), line.found.figures.end(), [&](const MemoryFigure& f) {
+               const std::string_view before = logtext::trim(std::string_view(line.text).substr(0, f.begin));
+               const bool is_labelled =
+                   line.is_row || (!before.empty() && std::string_view(":=|/").find(before.back()) != before.npos);
+               const bool is_of_progress = line.is_row && !line.found.counts.empty();
+               return f.role == role && !f.percent && f.unit_bytes != 0 && is_labelled &&
+                      (f.has_role_word || is_of_progress) &&
+                      ((f.is_of_gpu && f.is_memory) || role == Meaning::allocated || role == Meaning::reserved);
+             });
+           });
+  };
+  const bool are_single = std::none_of(amounts.begin(), amounts.end(), [enough](const auto& n) {
+    return n.first != Meaning::total && n.second >= enough;
+  });
   const auto repeats = [&](Meaning role) {
-    return amounts.contains(role) && amounts[role] >= enough && !(role == Meaning::reserved && is_zero(role)) &&
-           !is_tiny(role);
+    return amounts.contains(role) && (amounts[role] >= enough || (are_single && is_stated(role))) &&
+           !(role == Meaning::reserved && is_zero(role)) && !is_tiny(role);
   };
   for (const Meaning role : {Meaning::used, Meaning::allocated, Meaning::reserved, Meaning::free, Meaning::total})
     if (amounts.contains(role) && (role == Meaning::total || repeats(role))) plan.roles.insert(role);

@@ -43,7 +43,7 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
   constexpr std::size_t kFew = 100;
   bool unclear = all.lines.empty();
   if (all.lines.size() <= kFew)
-    if (Head other = survey(head.text, cutter, true); unclear || other.lines.size() > kManyMore * all.lines.size()) {
+    if (Head other = survey(head.text, cutter, true); unclear || other.lines.size() >= kManyMore * all.lines.size()) {
       unclear = true;
       all = std::move(other);
     }

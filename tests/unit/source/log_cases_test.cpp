@@ -773,5 +773,38 @@ TEST(LogCases, WhatALibraryOfTheHostMeasuresIsNotReadAsThatOfAGpu) {
   EXPECT_THAT(r.error, HasSubstr("that of a process on the host"));
 }
 
+TEST(LogCases, AnAmountChangesToTheNext) {
+  std::string text = "Idle VRAM: 25568 MiB\n";
+  for (int i = 1; i <= 12; ++i)
+    text +=
+        fmt::format("Turn {:>2} (msgs={:>3}):  {} ->  {} MiB  (delta +2)\n", i, 2 * i, 25568 + 2 * i, 25570 + 2 * i);
+  logtest::Files files;
+  const auto r = logtest::read_logs({files.write("log", text)});
+  ASSERT_EQ(r.error, "");
+  ASSERT_THAT(r.device("0"), SizeIs(12));
+  EXPECT_EQ(r.device("0").back().second, 25594);
+}
+
+TEST(LogCases, ASingleReadingIsReadIfNothingIsLeftOpen) {
+  logtest::Files files;
+  const auto read = [&](const std::string& text) { return logtest::read_logs({files.write("log", text)}); };
+  for (const char* const text :
+       {"starting\nafter 5 iterations memory (MB) | allocated: 10250.5 | max allocated: 12606.0 | reserved: 17482.0\n",
+        "rank: 0 / device: cuda:0\nAllocated / Reserved: 4162.88MB / 23816.00MB\n"
+        "Max Allocated / Max Reserved: 18706.66MB / 23816.00MB\n",
+        "      Epoch      GPU_mem   box_loss   Instances       Size\n"
+        "    261/300      2.95G     0.3137          3        640: 100%|####| 246/246 [02:17<00:00,  1.79it/s]\n",
+        "GPU memory used: 4000 MiB\ndone\n"}) {
+    const auto r = read(text);
+    EXPECT_EQ(r.error, "") << text;
+    EXPECT_GT(r.memory_samples(), 0U) << text;
+  }
+  for (const char* const text :
+       {"This model needs a GPU with 8 GB of VRAM.\n", "Video card VRAM: 24 GB\ndone\n",
+        "My job uses 8 GB of GPU memory when it starts\n", "Peak working set: 400 MB\nmemory used: 4000 MiB\n",
+        "The limit: at most 70 % of the GPU memory\n", "DEVICE_MAX_VARIABLE_SIZE = 18239350368 bytes (16.99 GB)\n"})
+    EXPECT_NE(read(text).error, "") << text;
+}
+
 }  // namespace
 }  // namespace vramtrack
