@@ -159,7 +159,9 @@ std::string_view timestamp_in(std::string_view line) {
 
 class SmiXml final : public DumpParser<LineReader> {
  public:
-  using DumpParser::DumpParser;
+  /// `path`: the tags that are open where the log begins.
+  SmiXml(DumpClock clock, std::vector<std::string> assumptions, std::string_view path)
+      : DumpParser(std::move(clock), std::move(assumptions)), path_(path) {}
 
  private:
   void read_line(std::string_view line, std::uint64_t number, bool /*whole*/, LogRows& rows) override {
@@ -247,13 +249,16 @@ class SmiXml final : public DumpParser<LineReader> {
 };
 
 Evidence recognise_xml(std::string_view head) {
-  return head.find(kDocument) != std::string_view::npos ? Evidence::own_mark : Evidence::none;
+  const bool is_own = head.find(kDocument) != std::string_view::npos || head.find(kMemoryTag) != std::string_view::npos;
+  return is_own ? Evidence::own_mark : Evidence::none;
 }
 
 Result<std::unique_ptr<LogParser>> make_xml(const LogHead& head) {
   if (head.text.find(kMemoryTag) == std::string_view::npos)
     return fail("this output of nvidia-smi -q -x does not have the memory; record it with nvidia-smi -q -x -l 10");
-  return make_dump_parser<SmiXml>(head, {timestamp_in});
+  // A piece without its beginning, as people paste it, is of a GPU.
+  const bool is_whole = head.text.find(kDocument) != std::string_view::npos;
+  return make_dump_parser<SmiXml>(head, {timestamp_in}, is_whole ? std::string_view{} : kGpuPath);
 }
 
 bool begins_document(std::string_view line, std::string_view before) {
@@ -263,7 +268,8 @@ bool begins_document(std::string_view line, std::string_view before) {
 
 }  // namespace
 
-const LogFormatInfo smi_xml_log_format{"smi-xml", "nvidia-smi -q -x -l 10 (XML documents one after another)",
-                                       recognise_xml, make_xml, begins_document};
+const LogFormatInfo smi_xml_log_format{"smi-xml",       "nvidia-smi -q -x -l 10 (XML documents one after another)",
+                                       recognise_xml,   make_xml,
+                                       begins_document, false};
 
 }  // namespace vramtrack

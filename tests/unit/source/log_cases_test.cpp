@@ -785,6 +785,18 @@ TEST(LogCases, AnAmountChangesToTheNext) {
   EXPECT_EQ(r.device("0").back().second, 25594);
 }
 
+TEST(LogCases, APieceOfAnXmlDocumentIsThatOfAGpu) {
+  logtest::Files files;
+  const auto r = logtest::read_logs({files.write(
+      "piece.xml",
+      "    </pci>\n    <fan_speed>0 %</fan_speed>\n    <fb_memory_usage>\n      <total>6064 MiB</total>\n"
+      "      <used>912 MiB</used>\n      <free>5152 MiB</free>\n    </fb_memory_usage>\n    <bar1_memory_usage>\n"
+      "      <total>256 MiB</total>\n      <used>5 MiB</used>\n    </bar1_memory_usage>\n")});
+  ASSERT_EQ(r.error, "");
+  ASSERT_EQ(r.series(), 1U);
+  EXPECT_EQ(r.device("0").back().second, 912);
+}
+
 TEST(LogCases, ASingleReadingIsReadIfNothingIsLeftOpen) {
   logtest::Files files;
   const auto read = [&](const std::string& text) { return logtest::read_logs({files.write("log", text)}); };
