@@ -303,20 +303,36 @@ std::map<std::string_view, UnnamedReadings> readings_of(const Rows& rows, const 
   return out;
 }
 
-/// Without a time, the alternating rows of several GPUs would be read as one GPU whose memory jumps.
-Status check_in_turn(const Rows& rows, const ColumnPlan& plan, bool comma) {
+/// The used, or free, memory of the rows, if they have one index or none; empty: they have several.
+std::vector<double> amounts_of(const Rows& rows, const ColumnPlan& plan, bool comma) {
   std::vector<double> used;
   for (const auto& row : rows) {
     if (plan.index >= 0 && cell(row, plan.index) != cell(rows.front(), plan.index)) return {};
     logtext::Decimal number;
-    if (logtext::read_decimal(cell(row, plan.used), number, comma)) used.push_back(number.value());
+    if (logtext::read_decimal(cell(row, plan.used >= 0 ? plan.used : plan.free), number, comma))
+      used.push_back(number.value());
   }
-  const std::size_t n = count_interleaved(used);
-  if (n <= 1) return {};
-  return fail(fmt::format(
-      "the rows seem to alternate between {} GPUs, but they neither name them nor have a time; record index or "
-      "uuid, and timestamp",
-      n));
+  return used;
+}
+
+/// The first column that distinguishes the GPUs of a reading, although its title does not say so; -1: none.
+int find_id(const Rows& rows, const ColumnPlan& plan, bool comma) {
+  if (!plan.has_header || plan.time < 0) return -1;
+  const std::vector<std::string_view> titles = titles_of(plan);
+  std::vector<std::string_view> times;
+  for (const auto& row : rows) times.push_back(cell(row, plan.time));
+  // The rows of one step may be those of parts of it.
+  if (plan.time_title.step && count_interleaved(amounts_of(rows, plan, comma)) == 1) return -1;
+  for (int i = 0; i < static_cast<int>(plan.count); ++i) {
+    const ColumnRole role = classify_column(titles[static_cast<std::size_t>(i)]).role;
+    const bool is_read = i == plan.time || i == plan.date || i == plan.outer_count || i == plan.used;
+    if (is_read || !may_be_id(role)) continue;
+    if (!counted_by(titles[static_cast<std::size_t>(i)]).empty()) continue;
+    std::vector<std::string_view> values;
+    for (const auto& row : rows) values.push_back(cell(row, i));
+    if (goes_round(values, times)) return i;
+  }
+  return -1;
 }
 
 }  // namespace
@@ -327,26 +343,29 @@ Result<std::size_t> count_unnamed_gpus(const Rows& rows, std::string_view head, 
                      !plan.wide.empty();
   if (named || (plan.used < 0 && plan.free < 0)) return 1;
   const auto in_order = [&](std::size_t n) {
-    if (n > 1)
-      assumptions.push_back(
-          fmt::format("{} rows per reading and no GPU index: the rows are assumed to be {} GPUs in that order; "
-                      "record index or uuid as well",
-                      n, n));
+    if (n > 1) assumptions.push_back(distinguished_by_order(n));
     return n;
   };
+  const bool is_same = plan.index >= 0 && std::all_of(rows.begin(), rows.end(), [&](const auto& row) {
+                         return cell(row, plan.index) == cell(rows.front(), plan.index);
+                       });
+  if (plan.index < 0 || is_same)
+    if (const int id = find_id(rows, plan, comma); id >= 0) {
+      assumptions.push_back(distinguished_by(titles_of(plan)[static_cast<std::size_t>(id)]));
+      plan.index = id;
+      return 1;
+    }
   if (plan.time < 0 && plan.index < 0)
     if (const std::size_t n = count_rows_a_reading(head, plan); n > 1) return in_order(n);
   if (plan.clock_lines) return 1;
   if (plan.time < 0) {
-    if (plan.used >= 0)
-      if (Status ok = check_in_turn(rows, plan, comma); !ok) return fail(std::move(ok.error()));
+    if (Status ok = check_alternating(amounts_of(rows, plan, comma)); !ok) return fail(std::move(ok.error()));
     return 1;
   }
   auto series = readings_of(rows, plan, stamp, comma);
   for (auto& [index, its] : series) {
     ReadingWords words;
     words.record = kRecord;
-    words.may_lack_rows = true;
     words.grain_s = plan.time_title.step ? 1 : grain_of_stamp(cell(rows.front(), plan.time));
     words.of = plan.index >= 0 ? fmt::format("have the index '{}'", logtext::excerpt(index, 24)) : "name no GPU";
     const OrderEvidence order = plan.index < 0       ? plan.date < 0 ? OrderEvidence::may : OrderEvidence::never

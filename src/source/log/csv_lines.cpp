@@ -31,12 +31,7 @@ bool separates_readings(std::string_view line) {
 
 void CsvRows::finish(LogRows& rows) {
   if (!quoted_.empty()) unquote(rows);
-  // The last reading may be truncated, but it begins like the others.
-  if (begun_.size() + held_.size() == positions_)
-    end_reading(rows);
-  else
-    leave_out(begun_, rows);
-  release(std::exchange(held_, {}), rows);
+  end_reading(rows, true);
   ended_ = true;
 }
 
@@ -92,6 +87,8 @@ void CsvRows::read_line(std::string_view line, std::uint64_t number, bool comple
     reason = read_row(rows, last_is_whole);
     if (reason == nullptr) return fits();
   }
+  const bool is_message = reports_out_of_memory(line) || reports_lost_gpu(line);
+  if (is_message && held_.is_complete()) end_reading(rows);  // it comes after what was read
   if (reports_out_of_memory(line)) return rows.out_of_memory(line);
   if (reports_lost_gpu(line)) return rows.device_lost(line);
   if (plan_.clock_lines && read_clock_line(line)) return;

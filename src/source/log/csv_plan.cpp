@@ -16,6 +16,7 @@
 #include "source/log/messages.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/unit.hpp"
+#include "source/log/unnamed_gpus.hpp"
 
 namespace vramtrack {
 namespace {
@@ -503,11 +504,21 @@ void choose_index(const Rows& rows, ColumnPlan& plan) {
   }
 }
 
+/// Whether the index counts through the GPUs, or each of its values occurs once in a reading.
+bool is_index(const Rows& rows, const ColumnPlan& plan) {
+  if (behaves_like_index(rows, static_cast<std::size_t>(plan.index), plan.time)) return true;
+  std::vector<std::string_view> values, times;
+  for (const auto& row : rows) {
+    values.push_back(cell(row, plan.index));
+    times.push_back(plan.time >= 0 ? cell(row, plan.time) : std::string_view{});
+  }
+  return goes_round(values, times);
+}
+
 /// Interprets the index column according to its values.
 void resolve_index(const Rows& rows, ColumnPlan& plan, std::vector<std::string>& assumptions) {
   choose_index(rows, plan);
-  if (plan.index_is_unsure && plan.index >= 0 && plan.partition < 0 &&
-      !behaves_like_index(rows, static_cast<std::size_t>(plan.index), plan.time)) {
+  if (plan.index_is_unsure && plan.index >= 0 && plan.partition < 0 && !is_index(rows, plan)) {
     assumptions.push_back(fmt::format(
         "column {} does not number GPUs (its values do not count through them): it is not read; if it does, title it "
         "'index'",

@@ -141,7 +141,7 @@ const char* CsvRows::read_row(LogRows& rows, bool last_is_whole) {
   if (const char* const why = read_amounts(last_is_whole, row)) return why;
   if (!last_is_whole) return "truncated last line";
 
-  if (positions_ > 1) {
+  if (held_.gpus() > 1) {
     hold_row(time, row, rows);
     return nullptr;
   }
@@ -181,51 +181,27 @@ const char* CsvRows::add_row(CsvEntry& entry, Timestamp time, RowAmounts& row, L
 }
 
 void CsvRows::hold_row(Timestamp time, const RowAmounts& row, LogRows& rows) {
-  constexpr double kTogether_s = 0.1;
-  const auto is_other_time = [&] {
-    return plan_.time >= 0 && std::abs(seconds_between(held_.back().time, time)) > kTogether_s;
-  };
-  if (!held_.empty() && (begins_reading_ || is_other_time())) end_reading(rows);
+  if (begins_reading_ || (plan_.time >= 0 && held_.is_of_other_reading(time))) end_reading(rows);
   begins_reading_ = false;
-  HeldRow& held = held_.emplace_back();
+  HeldRow& held = held_.reading().emplace_back();
   held.fields.assign(fields_.begin(), fields_.end());
   held.time = time;
   held.amounts = row;
   held.line = rows.line;
-  if (held_.size() == positions_ && begun_.empty()) end_reading(rows);
 }
 
-/// A complete reading is read. One with missing rows may have been interrupted, and continue in the next one.
-void CsvRows::end_reading(LogRows& rows) {
-  if (held_.size() == positions_) {
-    leave_out(begun_, rows);
-    release(std::exchange(held_, {}), rows);
-  } else if (begun_.size() + held_.size() == positions_) {
-    std::vector<HeldRow> reading = std::exchange(begun_, {});
-    std::move(held_.begin(), held_.end(), std::back_inserter(reading));
-    held_.clear();
-    release(std::move(reading), rows);
-  } else {
-    leave_out(begun_, rows);
-    begun_ = std::exchange(held_, {});
-  }
-}
-
-void CsvRows::release(std::vector<HeldRow> reading, LogRows& rows) {
+/// `at_end`: of the log.
+void CsvRows::end_reading(LogRows& rows, bool at_end) {
+  if (!at_end && !held_.holds_any()) return;
   const std::vector<std::string_view> present = fields_;
-  for (position_ = 0; position_ < reading.size() && position_ < positions_; ++position_) {
-    HeldRow& held = reading[position_];
+  const auto read = [&](HeldRow& held, std::size_t position) {
+    position_ = position;
     fields_.assign(held.fields.begin(), held.fields.end());
     if (const char* const why = add_row(*entry(rows), held.time, held.amounts, rows)) rows.skip(held.line, why);
-  }
+  };
+  const auto leave_out = [&](const HeldRow& held, const std::string& why) { rows.skip(held.line, why); };
+  at_end ? held_.finish(read, leave_out) : held_.end(read, leave_out);
   fields_ = present;
-}
-
-void CsvRows::leave_out(std::vector<HeldRow>& reading, LogRows& rows) const {
-  for (const HeldRow& held : reading)
-    rows.skip(held.line, fmt::format("a row of a reading of {}, where others have {} and none names its GPU",
-                                     reading.size(), positions_));
-  reading.clear();
 }
 
 /// The series of a process's used memory is left to follow_process().
@@ -388,7 +364,7 @@ void CsvRows::advance_process_clock(Timestamp time, LogRows& rows) {
 
 /// The entry for the current row; nullptr if its identity cannot be read.
 CsvEntry* CsvRows::entry(LogRows& rows) {
-  if (positions_ > 1) return make_entry(rows);
+  if (held_.gpus() > 1) return make_entry(rows);
   if (key_columns_.empty()) return entries_.empty() ? make_entry(rows) : entries_.front().get();
   if (key_columns_.size() == 1) {
     // Rows of several GPUs usually repeat in order: try the entry after the last one, then the last one itself.
@@ -426,7 +402,7 @@ CsvEntry* CsvRows::entry(LogRows& rows) {
 
 CsvEntry* CsvRows::make_entry(LogRows& rows) {
   LogDevice device;
-  if (positions_ > 1) {
+  if (held_.gpus() > 1) {
     // Without an id, the GPUs of a reading are identified by their order.
     if (position_ < entries_.size()) return entries_[position_].get();
     position_ = entries_.size();
@@ -471,7 +447,7 @@ CsvEntry* CsvRows::make_entry(LogRows& rows) {
   entries_.push_back(std::move(e));
   last_ = entries_.size() - 1;
   rows.keeps_text(entries_.back()->key.size());
-  if (positions_ <= 1 && !key_columns_.empty()) entry_of_.emplace(entries_.back()->key, last_);
+  if (held_.gpus() <= 1 && !key_columns_.empty()) entry_of_.emplace(entries_.back()->key, last_);
   return entries_.back().get();
 }
 

@@ -17,6 +17,7 @@
 #include "source/log/columns.hpp"
 #include "source/log/csv_clock.hpp"
 #include "source/log/format.hpp"
+#include "source/log/positioned_rows.hpp"
 #include "source/log/rows.hpp"
 #include "source/log/stamp.hpp"
 #include "source/log/text.hpp"
@@ -55,7 +56,7 @@ class CsvRows final : public LogParser {
   /// Only free memory is given: used memory is `bytes` (the most that was free, or the capacity) minus free.
   void set_most_free(std::uint64_t bytes) { most_free_ = bytes; }
   /// The `n` GPUs of a reading are identified by the positions of their rows in it.
-  void set_positions(std::size_t n) { positions_ = n; }
+  void set_positions(std::size_t n) { held_ = PositionedRows<HeldRow>(n); }
 
   std::uint64_t parse(std::string_view lines, std::uint64_t line, bool complete, LogRows& rows) override;
 
@@ -73,7 +74,7 @@ class CsvRows final : public LogParser {
     return scale;
   }
   [[nodiscard]] std::string_view needs_file_order() const override {
-    if (positions_ > 1) return "its rows do not name the GPU";
+    if (held_.gpus() > 1) return "its rows do not name the GPU";
     if (plan_.clock_lines) return "the times are on lines of their own";
     if (plan_.outer_count >= 0) return "its steps begin again in each epoch";
     if (spans_lines_) return "some of its rows span several lines";
@@ -96,6 +97,13 @@ class CsvRows final : public LogParser {
     std::uint64_t free_bytes = 0;
     std::uint64_t total_bytes = 0;  ///< for a pair of used and total memory
     double percent = 0;             ///< used memory, for a log of percentages
+  };
+  /// A row of a reading whose rows do not name their GPUs.
+  struct HeldRow {
+    std::vector<std::string> fields;
+    Timestamp time;
+    RowAmounts amounts;
+    std::uint64_t line = 0;
   };
   // The steps of read_row() have its return values.
   const char* read_row(LogRows& rows, bool last_is_whole);
@@ -171,22 +179,11 @@ class CsvRows final : public LogParser {
   bool ended_ = false;
 
   std::vector<std::optional<std::uint64_t>> wide_used_;
-  /// A row of a reading whose rows do not name their GPUs: it counts only if the reading is complete.
-  struct HeldRow {
-    std::vector<std::string> fields;
-    Timestamp time;
-    RowAmounts amounts;
-    std::uint64_t line = 0;
-  };
   void hold_row(Timestamp time, const RowAmounts& row, LogRows& rows);
-  void end_reading(LogRows& rows);
-  void release(std::vector<HeldRow> reading, LogRows& rows);
-  void leave_out(std::vector<HeldRow>& reading, LogRows& rows) const;
+  void end_reading(LogRows& rows, bool at_end = false);
 
-  std::size_t positions_ = 0;
-  std::size_t position_ = 0;     ///< of the row being read
-  std::vector<HeldRow> held_;    ///< the current reading, which may have rows missing
-  std::vector<HeldRow> begun_;   ///< the previous reading, if rows were missing: the current one continues it
+  std::size_t position_ = 0;  ///< of the row being read
+  PositionedRows<HeldRow> held_;
   bool begins_reading_ = false;  ///< a line with a time, or a header, precedes the row
   std::uint64_t round_ = 0;
   std::size_t value_length_ = 0;  ///< of the last used field, to detect a truncated one

@@ -20,6 +20,7 @@
 #include "source/log/recording.hpp"
 #include "source/log/rows.hpp"
 #include "source/log/text.hpp"
+#include "source/log/unnamed_gpus.hpp"
 
 namespace vramtrack {
 
@@ -108,6 +109,27 @@ void append_json(const std::vector<std::string_view>& row, const LongPlan& plan,
   out += json_string(row[plan.name]) + ": " + std::string(row[plan.value]) + (plan.measurement ? "}}" : "}");
 }
 
+/// Labels that distinguish the GPUs of a reading say which they are (see scalars.cpp): no doubt is left about them.
+void leave_out_ids(std::string_view head, LongPlan& plan) {
+  std::map<std::string, std::vector<std::vector<std::string>>, std::less<>> rows;  // by the name of the figure
+  std::vector<std::string_view> row;
+  while (!head.empty()) {
+    split_fields(trim(logtext::take_line(head)), plan.delimiter, row);
+    if (row.size() == plan.titles.size() && is_number(row[plan.value]))
+      rows[std::string(row[plan.name])].emplace_back(row.begin(), row.end());
+  }
+  std::erase_if(plan.unknown, [&](std::size_t label) {
+    return std::any_of(rows.begin(), rows.end(), [&](const auto& of_name) {
+      std::vector<std::string_view> values, times;
+      for (const auto& its : of_name.second) {
+        values.push_back(its[label]);
+        times.push_back(its[plan.time]);
+      }
+      return goes_round(values, times);
+    });
+  });
+}
+
 /// Reasons to doubt that rows belong to one GPU or one table.
 class Doubts {
  public:
@@ -183,6 +205,7 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
     return fail(
         "the first line names no columns of a time, a name and a value, such as '_time,_field,_value' or "
         "'key,value,timestamp'");
+  leave_out_ids(head.text, *plan);
   const auto doubts = std::make_shared<Doubts>(std::move(*plan));
   return make_rewritten(
       head,

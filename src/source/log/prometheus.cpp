@@ -16,6 +16,7 @@
 #include "source/log/prometheus_metric.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/unit.hpp"
+#include "source/log/unnamed_gpus.hpp"
 
 namespace vramtrack {
 namespace {
@@ -236,6 +237,37 @@ bool shows_use(std::string_view head) {
   return has_free && has_total;
 }
 
+/// Fails if samples of memory in use that share their name and labels share their times, too: no label distinguishes
+/// their GPUs.
+Status check_labels(std::string_view head, bool peaks) {
+  std::map<std::string, UnnamedReadings> series;  // by name and labels
+  std::map<std::string_view, bool> is_read;       // by name
+  while (!head.empty()) {
+    Sampled sample;
+    const std::string_view line = trim(logtext::take_line(head));
+    if (line.empty() || line.front() == '#' || !cut_sample(line, sample)) continue;
+    const auto [read, fresh] = is_read.try_emplace(sample.name);
+    if (fresh) {
+      const auto metric = gpu_metric(sample.name, peaks);
+      read->second = metric && is_memory_in_use(metric->field);
+    }
+    const auto time = read_time(sample.time);
+    logtext::Decimal number;
+    if (!read->second || !time || !logtext::read_decimal(sample.value, number)) continue;
+    series[fmt::format("{}{{{}}}", sample.name, sample.labels)].add(seconds_between(Timestamp{}, *time),
+                                                                    number.value());
+  }
+  for (auto& [name, its] : series) {
+    ReadingWords words;
+    words.rows = "samples";
+    words.of = fmt::format("are all '{}'", logtext::excerpt(name));
+    words.record = "record a label, such as gpu, that says whose each is";
+    if (const auto one = count_gpus_by_order(std::move(its), OrderEvidence::never, false, words); !one)
+      return fail(one.error());
+  }
+  return {};
+}
+
 Evidence recognise(std::string_view head) {
   Sampled sample;
   if ((find_memory(head, sample) || find_memory(head, sample, true)) &&
@@ -256,6 +288,8 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
         "'{}' is the free memory, and no metric gives the used memory or the total; export one as well, such "
         "as DCGM_FI_DEV_FB_USED",
         sample.name));
+  if (!sample.time.empty())
+    if (Status ok = check_labels(head.text, peaks); !ok) return fail(std::move(ok.error()));
   const auto unit = unit_of(*head.options);
   if (!unit) return fail(unit.error());
   std::vector<std::string> guesses;

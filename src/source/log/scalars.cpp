@@ -18,6 +18,7 @@
 #include "source/log/json.hpp"
 #include "source/log/json_figures.hpp"
 #include "source/log/messages.hpp"
+#include "source/log/positioned_rows.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/stamp.hpp"
 #include "source/log/text.hpp"
@@ -38,6 +39,14 @@ struct Survey {
   FigureKeys keys;
   std::map<std::string, ScalarSeen> seen;  ///< by name
   std::string listed;                      ///< a metric whose values are distinguished only by their position in a list
+  std::string id_key;                      ///< of the values that distinguish GPUs, if no title says so; empty: none
+
+  /// Whether nothing names the GPU of a figure that is read.
+  [[nodiscard]] bool names_no_gpu(const JsonFigure& figure) const {
+    const auto known = seen.find(figure.name);
+    return known != seen.end() && !figure.owner.names_gpu() && !figure.owner.pid && known->second.metric->gpu >= 0 &&
+           !known->second.metric->is_numbered;
+  }
 };
 
 /// Whether an object has a time.
@@ -72,26 +81,41 @@ void each_timed(const JsonValue& document, Read read) {
     for (const auto& [ignored, object] : list->members()) read(object, lists.size() > 1 ? key : std::string());
 }
 
+/// What surrounds an object of a head.
+struct Around {
+  std::string of;         ///< the key of its list, if there are several
+  std::string line_time;  ///< the time on the last line that is one; empty: none
+};
+
 /// Collects the objects of a text.
 class Objects final : public JsonParser {
  public:
   std::vector<JsonValue> found;
+  std::vector<Around> around;  ///< each of them
   [[nodiscard]] bool clock_is_relative() const override { return true; }
 
  private:
   void read_object(const JsonValue& object, std::uint64_t /*line*/, LogRows& /*rows*/) override {
-    each_timed(object, [&](const JsonValue& timed, const std::string& /*of*/) {
-      if (found.size() < kSurveyed) found.push_back(timed);
+    each_timed(object, [&](const JsonValue& timed, const std::string& of) {
+      if (found.size() >= kSurveyed) return;
+      found.push_back(timed);
+      around.push_back({of, line_time_});
     });
   }
+  void read_text(std::string_view text, std::uint64_t /*line*/, bool /*whole*/, LogRows& /*rows*/) override {
+    if (const std::string_view time = dated_text(text); !time.empty()) line_time_ = time;
+  }
+
+  std::string line_time_;
 };
 
-std::vector<JsonValue> objects_of(std::string_view text) {
+std::vector<JsonValue> objects_of(std::string_view text, std::vector<Around>* around = nullptr) {
   Catalog catalog;
   DeviceRoster roster;
   LogRows rows(catalog, roster, "head", std::nullopt);
   Objects objects;
   objects.parse(text, 1, false, rows);
+  if (around != nullptr) *around = std::move(objects.around);
   return std::move(objects.found);
 }
 
@@ -183,8 +207,13 @@ void find_measures(const std::vector<JsonValue>& objects, Survey& out) {
   }
   for (const auto& [key, of] : indexes) {
     std::vector<std::vector<std::string_view>> rows;
-    for (const auto& row : of.second) rows.push_back({row[0], row[1]});
-    if (!behaves_like_index(rows, 0, 1)) out.keys.measures.push_back(key);
+    std::vector<std::string_view> values, times;
+    for (const auto& row : of.second) {
+      rows.push_back({row[0], row[1]});
+      values.emplace_back(row[0]);
+      times.emplace_back(row[1]);
+    }
+    if (!behaves_like_index(rows, 0, 1) && !goes_round(values, times)) out.keys.measures.push_back(key);
   }
 }
 
@@ -198,12 +227,58 @@ std::string time_of(const JsonValue& object, const Survey& survey, EpochCounter&
       counter.next(static_cast<std::uint64_t>(*time.whole()), static_cast<std::uint64_t>(*epoch->whole())));
 }
 
+/// The number under which a figure of an object shows how much is in use.
+std::optional<double> amount_in_use(const JsonFigure& figure) {
+  const auto metric = scalar_metric(figure);
+  if (!figure.is_amount || !metric || metric->is_total || metric->is_percent) return std::nullopt;
+  return figure.number;
+}
+
+/// A key of the outermost object whose values distinguish the GPUs of a reading, although it does not say so.
+void find_id_key(const std::vector<JsonValue>& objects, Survey& out) {
+  if (out.time_key.empty()) return;
+  std::string name;  // of the first figure that names no GPU
+  std::vector<const JsonValue*> rows;
+  std::vector<std::string_view> times;
+  std::vector<double> used;
+  FigureReader reader(out.keys);
+  for (const JsonValue& object : objects) {
+    const JsonValue* const time = object.find(out.time_key);
+    if (time == nullptr) continue;
+    for (const JsonFigure& figure : reader.read(object)) {
+      const auto amount = amount_in_use(figure);
+      if (!amount || figure.owner.names_gpu() || figure.owner.pid || scalar_metric(figure)->is_numbered) continue;
+      if (name.empty()) name = figure.name;
+      if (name != figure.name) continue;
+      rows.push_back(&object);
+      times.push_back(time->text());
+      used.push_back(*amount);
+      break;
+    }
+  }
+  // The objects of one step may be those of parts of it.
+  if (rows.empty() || (out.time_title.step && count_interleaved(used) == 1)) return;
+  for (const auto& [key, value] : rows.front()->members()) {
+    const ColumnRole role = classify_column(key).role;
+    if (key == out.time_key || key == name || value.is_object() || value.is_array() || !counted_by(key).empty() ||
+        !may_be_id(role))
+      continue;
+    std::vector<std::string_view> values;
+    for (const JsonValue* const row : rows) values.push_back(series_text(*row, key));
+    if (!goes_round(values, times)) continue;
+    out.id_key = key;
+    out.keys.series.push_back(key);
+    return;
+  }
+}
+
 Survey survey(const std::vector<JsonValue>& objects) {
   Survey out;
   find_time_key(objects, out);
   prefer_steps(objects, out);
   find_series_keys(objects, out);
   find_measures(objects, out);
+  find_id_key(objects, out);
   FigureReader reader(out.keys);
   EpochCounter counter;
   for (const JsonValue& object : objects) {
@@ -230,24 +305,32 @@ Survey survey(const std::vector<JsonValue>& objects) {
   return out;
 }
 
-/// The messages of a program in any text of an object, and the exit status of a program: {"exit_code": 137}.
-void read_messages(const JsonValue& value, LogRows& rows) {
+/// The messages of a program in any text of an object, and the exit status of a program: {"exit_code": 137}. Calls
+/// `before` before each one.
+template <class Before>
+void read_messages(const JsonValue& value, LogRows& rows, const Before& before) {
   for (const auto& [key, member] : value.members()) {
     if (member.is_object() || member.is_array())
-      read_messages(member, rows);
+      read_messages(member, rows, before);
     else if (member.is_string() && reports_out_of_memory(member.text()))
-      rows.out_of_memory(member.text());
+      before(), rows.out_of_memory(member.text());
     else if (member.is_string() && reports_end(member.text()))
-      rows.program_ended(member.text());
+      before(), rows.program_ended(member.text());
     else if (member.whole().value_or(0) != 0 && reports_end(key + " " + member.text()))
-      rows.program_ended(key + " " + member.text());
+      before(), rows.program_ended(key + " " + member.text());
   }
 }
 
 class Scalars final : public JsonParser {
  public:
-  Scalars(StampReader stamp, Survey survey, std::map<std::string, ScalarUse> uses, std::vector<std::string> assumptions)
-      : stamp_(std::move(stamp)), survey_(std::move(survey)), uses_(std::move(uses)), reader_(survey_.keys) {
+  /// `unnamed_gpus`: the objects of one time that name no GPU are of so many, in a fixed order.
+  Scalars(StampReader stamp, Survey survey, std::map<std::string, ScalarUse> uses, std::size_t unnamed_gpus,
+          std::vector<std::string> assumptions)
+      : stamp_(std::move(stamp)),
+        survey_(std::move(survey)),
+        uses_(std::move(uses)),
+        reader_(survey_.keys),
+        held_(unnamed_gpus) {
     assumptions_ = std::move(assumptions);
     only_processes_ =
         std::all_of(uses_.begin(), uses_.end(), [](const auto& use) { return use.second.gpu == kProcessAround; });
@@ -265,17 +348,73 @@ class Scalars final : public JsonParser {
   [[nodiscard]] bool clock_wraps() const override { return stamp_.wraps(); }
   [[nodiscard]] bool processes_only() const override { return only_processes_; }
   [[nodiscard]] std::string_view needs_file_order() const override {
+    if (held_.gpus() > 1) return "its rows do not name the GPU";
     return has_clock_lines() ? "the times are on lines of their own" : std::string_view{};
+  }
+  void finish(LogRows& rows) override {
+    JsonParser::finish(rows);
+    end_reading(rows, true);
   }
 
  private:
+  /// The figures of an object that names no GPU.
+  struct HeldObject {
+    struct Figure {
+      std::string name;
+      const ScalarUse* use = nullptr;
+      std::uint64_t bytes = 0;
+    };
+    Timestamp time;
+    std::uint64_t line = 0;
+    std::vector<Figure> figures;
+
+    [[nodiscard]] bool has(std::string_view name) const {
+      return std::any_of(figures.begin(), figures.end(), [&](const Figure& f) { return f.name == name; });
+    }
+  };
+
+  /// Figures of one GPU may be in separate objects: they belong to the first one that lacks them.
+  void hold(HeldObject object, LogRows& rows) {
+    if (held_.is_of_other_reading(object.time)) end_reading(rows);
+    for (HeldObject& known : held_.reading()) {
+      if (std::any_of(object.figures.begin(), object.figures.end(), [&](const auto& f) { return known.has(f.name); }))
+        continue;
+      std::move(object.figures.begin(), object.figures.end(), std::back_inserter(known.figures));
+      return;
+    }
+    held_.reading().push_back(std::move(object));
+  }
+
+  /// A message comes after what was read.
+  void end_complete_reading(LogRows& rows) {
+    if (held_.is_complete()) end_reading(rows);
+  }
+
+  /// `at_end`: of the log.
+  void end_reading(LogRows& rows, bool at_end = false) {
+    const std::uint64_t line = rows.line;
+    const auto read = [&](HeldObject& object, std::size_t position) {
+      rows.line = object.line;
+      FigureOwner owner;
+      owner.gpu.index = static_cast<int>(position);
+      for (const bool totals : {true, false})
+        for (const HeldObject::Figure& f : object.figures)
+          if (f.use->is_total == totals) add(object.time, *f.use, owner, f.bytes, rows);
+    };
+    const auto leave_out = [&](const HeldObject& object, const std::string& why) { rows.skip(object.line, why); };
+    at_end ? held_.finish(read, leave_out) : held_.end(read, leave_out);
+    rows.line = line;
+  }
+
   [[nodiscard]] bool has_clock_lines() const {
     return survey_.time_key.empty() && stamp_.kind() != StampReader::Kind::none;
   }
   void read_text(std::string_view text, std::uint64_t line, bool whole, LogRows& rows) override {
     Timestamp time;
-    if (!has_clock_lines() || !stamp_.read(dated_text(text), time))
+    if (!has_clock_lines() || !stamp_.read(dated_text(text), time)) {
+      end_complete_reading(rows);
       return JsonParser::read_text(text, line, whole, rows);
+    }
     line_time_ = time;
     rows.row_time(time);
   }
@@ -301,11 +440,12 @@ class Scalars final : public JsonParser {
   };
 
   void read_timed(const JsonValue& object, const std::string& of, std::uint64_t line, LogRows& rows) {
-    read_messages(object, rows);
+    read_messages(object, rows, [&] { end_complete_reading(rows); });
     const std::vector<JsonFigure>& figures = reader_.read(object, of);
     warn_of_late_metrics(figures, line, rows);
     Timestamp time;
     bool has_time = false;
+    HeldObject unnamed;
     // Totals first: the used memory of the same object is compared with them.
     for (const bool totals : {true, false})
       for (const JsonFigure& figure : figures) {
@@ -327,8 +467,16 @@ class Scalars final : public JsonParser {
           rows.skip(line, fmt::format("no amount of memory under \"{}\"", figure.name));
           continue;
         }
-        add(time, use->second, figure.owner, static_cast<std::uint64_t>(std::llround(bytes)), rows);
+        const auto whole_bytes = static_cast<std::uint64_t>(std::llround(bytes));
+        if (held_.gpus() > 1 && survey_.names_no_gpu(figure))
+          unnamed.figures.push_back({figure.name, &use->second, whole_bytes});
+        else
+          add(time, use->second, figure.owner, whole_bytes, rows);
       }
+    if (unnamed.figures.empty()) return;
+    unnamed.time = time;
+    unnamed.line = line;
+    hold(std::move(unnamed), rows);
   }
 
   /// Without a clock, the next reading begins when a figure of a GPU repeats.
@@ -415,6 +563,7 @@ class Scalars final : public JsonParser {
   Survey survey_;
   std::map<std::string, ScalarUse> uses_;
   FigureReader reader_;
+  PositionedRows<HeldObject> held_;
   bool only_processes_ = false;
   std::set<std::string> known_;     ///< metrics already checked
   std::set<std::string> in_round_;  ///< without a clock: the figures of the current reading
@@ -440,8 +589,55 @@ Evidence recognise(std::string_view head) {
   return head.starts_with(kRunFileMark) ? Evidence::own_mark : Evidence::syntax;
 }
 
+/// The number of GPUs of the objects that name none, in a fixed order: see count_gpus_by_order(). `stamp` reads the
+/// times as the parser will.
+Result<std::size_t> count_unnamed_gpus(const std::vector<JsonValue>& objects, const std::vector<Around>& around,
+                                       const Survey& survey, const std::map<std::string, ScalarUse>& uses,
+                                       StampReader stamp) {
+  std::map<std::string, UnnamedReadings> series;  // by the names of figures
+  std::map<std::string, std::vector<double>> used;
+  std::string a_time;
+  FigureReader reader(survey.keys);
+  EpochCounter counter;
+  const bool has_times = stamp.kind() != StampReader::Kind::none;
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    const JsonValue& object = objects[i];
+    const std::string text = survey.time_key.empty()                   ? around[i].line_time
+                             : object.find(survey.time_key) != nullptr ? time_of(object, survey, counter)
+                                                                       : std::string();
+    Timestamp time;
+    if (has_times && (text.empty() || !stamp.read(text, time))) continue;
+    if (a_time.empty()) a_time = text;
+    for (const JsonFigure& figure : reader.read(object, around[i].of)) {
+      if (!survey.names_no_gpu(figure) || !figure.is_amount) continue;
+      const auto use = uses.find(figure.name);
+      if (use == uses.end() || use->second.is_total) continue;
+      series[figure.name].add(seconds_between(Timestamp{}, time), figure.number);
+      used[figure.name].push_back(figure.number);
+    }
+  }
+  std::size_t gpus = 1;
+  for (auto& [name, its] : series) {
+    if (!has_times) {
+      if (Status ok = check_alternating(used[name]); !ok) return fail(std::move(ok.error()));
+      continue;
+    }
+    const bool counts = stamp.kind() == StampReader::Kind::step;
+    ReadingWords words;
+    words.of = "name no GPU";
+    words.record = "record index or uuid of each GPU";
+    words.grain_s = counts ? 1 : grain_of_stamp(a_time);
+    const auto n = count_gpus_by_order(std::move(its), counts ? OrderEvidence::if_in_turn : OrderEvidence::may,
+                                       stamp.is_relative() && !stamp.wraps(), words);
+    if (!n) return fail(n.error());
+    gpus = std::max(gpus, *n);
+  }
+  return gpus;
+}
+
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
-  const std::vector<JsonValue> objects = objects_of(head.text);
+  std::vector<Around> around;
+  const std::vector<JsonValue> objects = objects_of(head.text, &around);
   Survey found = survey(objects);
   if (found.seen.empty()) {
     std::string keys;
@@ -478,7 +674,12 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   auto stamp = times.empty() ? Result<StampReader>(StampReader::of_readings(*head.options, assumptions))
                              : StampReader::detect(times, found.time_title, *head.options, *head.zone, assumptions);
   if (!stamp) return fail(std::move(stamp.error()));
-  return std::make_unique<Scalars>(std::move(*stamp), std::move(found), std::move(*uses), std::move(assumptions));
+  if (!found.id_key.empty()) assumptions.push_back(distinguished_by(found.id_key));
+  const auto unnamed_gpus = count_unnamed_gpus(objects, around, found, *uses, *stamp);
+  if (!unnamed_gpus) return fail(unnamed_gpus.error());
+  if (*unnamed_gpus > 1) assumptions.push_back(distinguished_by_order(*unnamed_gpus));
+  return std::make_unique<Scalars>(std::move(*stamp), std::move(found), std::move(*uses), *unnamed_gpus,
+                                   std::move(assumptions));
 }
 
 /// In an object printed over several lines, everything inside is indented.

@@ -8,6 +8,7 @@
 #include "core/units.hpp"
 #include "source/log/dump_readings.hpp"
 #include "source/log/line_prefix.hpp"
+#include "source/log/positioned_rows.hpp"
 #include "source/log/text_plan.hpp"
 
 namespace vramtrack {
@@ -27,7 +28,7 @@ class TextLines final : public LineReader {
   [[nodiscard]] bool clock_wraps() const override { return stamp_.wraps(); }
   [[nodiscard]] bool processes_only() const override { return plan_.pid_is_process; }
   [[nodiscard]] std::string_view needs_file_order() const override {
-    if (unnamed_gpus_ > 1) return "its rows do not name the GPU";
+    if (held_.gpus() > 1) return "its rows do not name the GPU";
     if (plan_.in_blocks) return "several lines make a reading";
     return borrows_time_ ? "some of its rows have no time of their own" : std::string_view{};
   }
@@ -35,7 +36,10 @@ class TextLines final : public LineReader {
 
  private:
   void read_line(std::string_view raw, std::uint64_t number, bool whole, LogRows& rows) override;
-  void end_reading(LogRows& rows) override { flush(rows); }
+  void end_reading(LogRows& rows) override {
+    flush(rows);
+    if (held_.is_complete()) end_held(rows);
+  }
   std::string count_of_line();
   void read_clock(LogRows& rows);
   void read_time(std::string_view text, LogRows& rows);
@@ -44,7 +48,12 @@ class TextLines final : public LineReader {
   void take(TextFigures figures, LogRows& rows);
   void flush(LogRows& rows);
   bool has_time(std::size_t device, std::uint32_t pid);
-  std::optional<int> next_unnamed_index();
+  /// Figures of a line that names no GPU.
+  struct HeldFigures {
+    Timestamp time;
+    TextFigures figures;
+  };
+  void end_held(LogRows& rows, bool at_end = false);
   void emit(TextFigures& figures, LogRows& rows);
 
   StampReader stamp_;
@@ -67,9 +76,7 @@ class TextLines final : public LineReader {
   std::map<int, std::uint64_t> index_totals_;    ///< by index, from lines without a reading
   double percent_bytes_ = 0;
   std::uint64_t capacity_bytes_ = 0;  ///< 0: not given
-  std::size_t unnamed_gpus_ = 1;
-  std::size_t unnamed_index_ = 0;
-  Timestamp unnamed_time_ = LogRows::kNever;
+  PositionedRows<HeldFigures> held_;
   bool stamped_ = false;
   bool is_own_ = false;        ///< the time is in the line being read
   bool borrows_time_ = false;  ///< some line had no time of its own
@@ -101,7 +108,7 @@ TextLines::TextLines(PlannedText planned, LineCutter cutter, const std::optional
       cutter_(std::move(cutter)),
       percent_bytes_(static_cast<double>(capacity.value_or(100 * kBytesPerGiB)) / 100),
       capacity_bytes_(planned.most_free_bytes > 0 ? planned.most_free_bytes : capacity.value_or(0)),
-      unnamed_gpus_(planned.unnamed_gpus) {
+      held_(planned.unnamed_gpus) {
   assumptions_ = std::move(assumptions);
 }
 
@@ -115,6 +122,7 @@ Scale TextLines::scale() const {
 
 void TextLines::finish(LogRows& rows) {
   flush(rows);
+  end_held(rows, true);
   if (cutter_.pattern()) return;  // the user knows what is read
   rows.warn(fmt::format("{}; {} other line{} skipped{}", plan_.read_as, skipped_, skipped_ == 1 ? "" : "s",
                         plan_.correction));
@@ -223,13 +231,21 @@ bool TextLines::has_time(std::size_t device, std::uint32_t pid) {
   return true;
 }
 
-/// The index of a GPU that its line does not name: its position among the readings of one time. nullopt: too many.
-std::optional<int> TextLines::next_unnamed_index() {
-  if (unnamed_gpus_ <= 1) return 0;
-  unnamed_index_ = time_ == unnamed_time_ ? unnamed_index_ + 1 : 0;
-  unnamed_time_ = time_;
-  if (unnamed_index_ >= unnamed_gpus_) return std::nullopt;
-  return static_cast<int>(unnamed_index_);
+/// Delivers the lines of one time that name no GPU. `at_end`: of the log.
+void TextLines::end_held(LogRows& rows, bool at_end) {
+  const std::uint64_t line = rows.line;
+  const Timestamp time = time_;
+  const auto read = [&](HeldFigures& held, std::size_t position) {
+    held.figures.gpu.index = static_cast<int>(position);
+    held.figures.is_named = true;
+    rows.line = held.figures.line;
+    time_ = held.time;
+    emit(held.figures, rows);
+  };
+  const auto leave_out = [&](const HeldFigures& held, const std::string& why) { rows.skip(held.figures.line, why); };
+  at_end ? held_.finish(read, leave_out) : held_.end(read, leave_out);
+  rows.line = line;
+  time_ = time;
 }
 
 void TextLines::name(TextFigures& out, int gpu) const {
@@ -293,8 +309,14 @@ void TextLines::emit(TextFigures& f, LogRows& rows) {
   const bool has_use = used || allocated || reserved || f.percent || (free && whole);
   if (!f.is_named && !f.pid) {
     // A line that has only a total is not part of a reading.
-    f.gpu.index = has_use || (free && capacity_bytes_ > 0) ? next_unnamed_index() : 0;
-    if (!f.gpu.index) return rows.skip(f.line, "one GPU more than at other times");
+    if (held_.gpus() > 1 && (has_use || (free && capacity_bytes_ > 0))) {
+      if (!stamped_) return rows.skip(f.line, kNoTime);
+      borrows_time_ |= !f.is_timed;
+      if (held_.is_of_other_reading(time_)) end_held(rows);
+      held_.reading().push_back({time_, f});
+      return;
+    }
+    f.gpu.index = 0;
   }
   const std::size_t device = rows.device(f.gpu);
   std::uint64_t& total = totals_[device];  // the last one; it may come before the first time

@@ -5,16 +5,17 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+#include <set>
 #include <tuple>
 #include <vector>
 
 #include "source/log/stamp.hpp"
+#include "source/log/text.hpp"
 
 namespace vramtrack {
 namespace {
 
-/// Readings closer together than this may be those of several GPUs, one after another.
-constexpr double kTogether_s = 0.1;
 /// Several readings may share a time as written; beyond this many units of its resolution, times always differ.
 constexpr double kGrainsApart = 1.9;
 
@@ -75,21 +76,21 @@ class OrderJudge {
  private:
   static std::string from_line(std::uint64_t line) { return line == 0 ? "" : fmt::format(" (from line {})", line); }
 
-  /// The number of readings per time if it is constant, else 1. The last time may be incomplete, and so may a few
-  /// others if the caller accepts that.
+  /// The number of readings per time if it is constant, or usual; else 1. The last time may be incomplete.
   [[nodiscard]] std::size_t constant() const {
     const auto& groups = its_.groups_;
     if (groups.size() < 3 || its_.shortest_gap_s_ < 4 * kTogether_s) return 1;
     const auto end = groups.end() - 1;
     if (std::all_of(groups.begin(), end, [&](std::size_t n) { return n == groups.front(); })) return groups.front();
-    return words_.may_lack_rows ? usual() : 1;
+    return usual();
   }
 
-  /// The number of readings at two thirds of the times, if all others have fewer; else 1.
+  /// The number of readings at two thirds of the times; else 1.
   [[nodiscard]] std::size_t usual() const {
     const auto& groups = its_.groups_;
-    const std::size_t most = *std::max_element(groups.begin(), groups.end());
-    const auto whole = static_cast<std::size_t>(std::count(groups.begin(), groups.end(), most));
+    std::map<std::size_t, std::size_t> times;
+    for (const std::size_t n : groups) ++times[n];
+    const auto [most, whole] = *logtext::most_frequent(times);
     if (most < 2 || whole < 3 || whole * 3 < groups.size() * 2) return 1;
     // Two readings of one GPU may occasionally fall into one second.
     return its_.shortest_gap_s_ >= kGrainsApart * words_.grain_s || has_fractions() ||
@@ -199,6 +200,55 @@ class OrderJudge {
 Result<std::size_t> count_gpus_by_order(UnnamedReadings readings, OrderEvidence order, bool runs_begin_anew,
                                         const ReadingWords& words) {
   return OrderJudge(readings, words).judge(order, runs_begin_anew);
+}
+
+Status check_alternating(std::span<const double> used) {
+  const std::size_t n = count_interleaved(used);
+  if (n <= 1) return {};
+  return fail(fmt::format(
+      "the rows seem to alternate between {} GPUs, but they neither name them nor have a time; record index or "
+      "uuid, and timestamp",
+      n));
+}
+
+bool goes_round(std::span<const std::string_view> values, std::span<const std::string_view> times) {
+  constexpr std::size_t kFewestReadings = 3;
+  std::map<std::set<std::string_view>, std::size_t> readings;  // by the values of a reading
+  std::set<std::string_view> all;
+  std::set<std::string_view> reading;
+  std::size_t n = 0;
+  bool repeats = false;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::string_view value = values[i];
+    if (value.find_first_of("0123456789") == std::string_view::npos) return false;
+    if (logtext::number_in(value) && !logtext::whole_number<std::uint64_t>(value)) return false;  // a measure
+    all.insert(value);
+    repeats |= !reading.insert(value).second;
+    if (i + 1 < values.size() && times[i + 1] == times[i]) continue;
+    ++n;
+    if (!repeats) ++readings[reading];
+    reading.clear();
+    repeats = false;
+  }
+  if (n < kFewestReadings || readings.empty()) return false;
+  const auto usual = logtext::most_frequent(readings);
+  return usual->first.size() > 1 && usual->first == all && usual->second * 3 >= n * 2;
+}
+
+std::string distinguished_by(std::string_view title) {
+  return fmt::format("'{}' is read as the id of a GPU: each of its values occurs once in a reading",
+                     logtext::excerpt(title));
+}
+
+std::string distinguished_by_order(std::size_t gpus) {
+  return fmt::format(
+      "{} rows per reading and no GPU index: the rows are assumed to be {} GPUs in that order; record index or uuid as "
+      "well",
+      gpus, gpus);
+}
+
+std::string reading_of_another_size(std::size_t rows, std::size_t gpus) {
+  return fmt::format("a row of a reading of {}, where others have {} and none names its GPU", rows, gpus);
 }
 
 namespace {

@@ -1,5 +1,5 @@
-// Readings of several GPUs that no name distinguishes: decides whether their order does, or the log must be refused.
-// Treats rows of tables and lines of text alike.
+// Readings of several GPUs: decides whether a column without a known title distinguishes them, or the order of their
+// rows, or the log must be refused. Treats rows of tables, JSON objects and lines of text alike.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,12 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "source/log/columns.hpp"
 
 namespace vramtrack {
+
+/// Readings closer together than this may be those of several GPUs, one after another.
+inline constexpr double kTogether_s = 0.1;
 
 /// The readings of one index, or those that name no GPU, in log order.
 class UnnamedReadings {
@@ -37,9 +41,7 @@ struct ReadingWords {
   std::string_view rows = "rows";  ///< the word for readings
   std::string of;                  ///< "name no GPU", "have the index '0'"
   std::string record;              ///< the advice: "record index or uuid of each GPU"
-  /// Readings may have missing rows, or have been interrupted, and the caller handles these: most must be complete.
-  bool may_lack_rows = false;
-  double grain_s = 1;  ///< grain_of_stamp() of their times
+  double grain_s = 1;              ///< grain_of_stamp() of their times
 };
 
 /// The resolution of a time as written, in seconds: 60 for "14:34", 1 for "14:34:05,123" and for other times. Readings
@@ -60,6 +62,23 @@ enum class OrderEvidence : std::uint8_t {
 /// where a program is restarted.
 Result<std::size_t> count_gpus_by_order(UnnamedReadings readings, OrderEvidence order, bool runs_begin_anew,
                                         const ReadingWords& words);
+
+/// An Error if rows without a time alternate between GPUs that they do not name.
+Status check_alternating(std::span<const double> used);
+
+/// Whether a column whose title has this role may hold ids, although it does not say so.
+inline bool may_be_id(ColumnRole role) {
+  return role == ColumnRole::other || role == ColumnRole::device_name || role == ColumnRole::gpu;
+}
+
+/// Whether the values of a column distinguish the GPUs of a reading: in most readings each of them occurs once. Each
+/// has a digit ("B7", "3"): words are as often the phases of a program. `times` are those of the same rows, as written.
+bool goes_round(std::span<const std::string_view> values, std::span<const std::string_view> times);
+
+/// The warnings about readings whose GPUs are known by such a column, or by their order, and why a row is left out.
+std::string distinguished_by(std::string_view title);
+std::string distinguished_by_order(std::size_t gpus);
+std::string reading_of_another_size(std::size_t rows, std::size_t gpus);
 
 /// How many series alternate in `values`: n if, throughout, the value n rows earlier is many times closer than that of
 /// the previous row. 1: a single series, or too few values (under 32).
