@@ -325,7 +325,8 @@ TEST(Syntaxes, MemoryOfTheHostIsNotThatOfAGpuInAny) {
 }
 
 TEST(Syntaxes, AChangeOfMemoryIsNotReadInAny) {
-  for (const char* words : {"gpu mem delta", "gpu mem growth", "gpu mem increase", "gpu mem freed"})
+  for (const char* words : {"gpu mem delta", "gpu mem growth", "gpu mem increase", "gpu mem freed",
+                            "gpu memory difference", "gpu mem change"})
     for (const Syntax& syntax : kSyntaxes)
       EXPECT_NE(read(syntax, table_of(words, "mib", rising, true)).error, "") << words << " as " << syntax.name;
 }
