@@ -17,6 +17,7 @@
 #include "source/log/dump_readings.hpp"
 #include "source/log/json.hpp"
 #include "source/log/json_figures.hpp"
+#include "source/log/labels.hpp"
 #include "source/log/messages.hpp"
 #include "source/log/positioned_rows.hpp"
 #include "source/log/recording.hpp"
@@ -272,13 +273,17 @@ void find_id_key(const std::vector<JsonValue>& objects, Survey& out) {
   }
 }
 
-Survey survey(const std::vector<JsonValue>& objects) {
-  Survey out;
-  find_time_key(objects, out);
-  prefer_steps(objects, out);
-  find_series_keys(objects, out);
-  find_measures(objects, out);
-  find_id_key(objects, out);
+/// The metrics of GPU memory. `beside_total`: amounts of memory without an owner count, too.
+void find_metrics(const std::vector<JsonValue>& objects, bool beside_total, Survey& out) {
+  const auto metric_of = [&](const JsonFigure& figure) {
+    auto metric = scalar_metric(figure);
+    if (metric || !beside_total || !read_label(figure.key).memory) return metric;
+    JsonFigure of_gpu = figure;
+    of_gpu.owner.is_gpu = true;
+    metric = scalar_metric(of_gpu);
+    return metric && (metric->is_total || metric->is_percent) ? std::nullopt : metric;
+  };
+  out.times.clear();
   FigureReader reader(out.keys);
   EpochCounter counter;
   for (const JsonValue& object : objects) {
@@ -287,7 +292,7 @@ Survey survey(const std::vector<JsonValue>& objects) {
       if (!figure.is_amount || figure.name == out.time_key) continue;
       const auto known = out.seen.find(figure.name);
       if (known == out.seen.end()) {
-        const auto metric = scalar_metric(figure);
+        const auto metric = metric_of(figure);
         if (!metric) continue;
         out.seen[figure.name] = {figure.name, 0, false, figure.number, metric};
         if (figure.in_bytes) out.seen[figure.name].metric->unit_bytes = 1;
@@ -302,9 +307,23 @@ Survey survey(const std::vector<JsonValue>& objects) {
     if (const JsonValue* const time = object.find(out.time_key); has_metric && time != nullptr)
       out.times.push_back(time_of(object, out, counter));
   }
-  return out;
 }
 
+Survey survey(const std::vector<JsonValue>& objects) {
+  Survey out;
+  find_time_key(objects, out);
+  prefer_steps(objects, out);
+  find_series_keys(objects, out);
+  find_measures(objects, out);
+  find_id_key(objects, out);
+  find_metrics(objects, false, out);
+  // A total names the GPU for the amounts beside it: {"memory_left_mb": 4000, "gpu_mem_total_mb": 24576}.
+  if (!out.seen.empty() && std::all_of(out.seen.begin(), out.seen.end(), [](const auto& one) {
+        return one.second.metric->is_total && !one.second.metric->may_be_peak;
+      }))
+    find_metrics(objects, true, out);
+  return out;
+}
 /// The messages of a program in any text of an object, and the exit status of a program: {"exit_code": 137}. Calls
 /// `before` before each one.
 template <class Before>
