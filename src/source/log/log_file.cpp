@@ -225,7 +225,7 @@ Status LogFile::read_some() {
   if (!*more) {
     text_->parser->finish(*rows_);
     rows_->judge_order();
-    if (!parts_[part_]->log.empty()) read_end(parts_[part_]->log, *rows_);
+    if (!parts_[part_]->logs.empty()) read_end(parts_[part_]->logs, *rows_);
     if (const auto wrong = text_->parser->misfit())
       return fail(Error{fmt::format("{}: {}", rows_->file(), *wrong), true});
     if (text_->lines != nullptr && !text_->lines->bytes().warning().empty())

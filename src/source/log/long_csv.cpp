@@ -9,6 +9,7 @@
 //   8f1a2b3c,system/gpu_0_memory_usage_megabytes,4194.3,0,1772359200000
 #include <fmt/format.h>
 
+#include <fstream>
 #include <map>
 #include <optional>
 
@@ -257,15 +258,43 @@ std::string_view metric_of(std::string_view path) {
   return path.substr(path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/') + 1);
 }
 
-/// The rows as JSON objects, one per line, with the value under `name`.
-std::string mlflow_as_json(std::string_view lines, const std::string& name) {
+/// The percentages that MLflow records with the amounts, in the file beside theirs, by their time in ms.
+struct MlflowPercentages {
+  std::string name;  ///< as JSON; empty: there are none
+  std::map<std::int64_t, double> values;
+};
+
+MlflowPercentages percentages_beside(const std::string& path, std::string_view name) {
+  constexpr std::string_view kAmounts = "megabytes";
+  constexpr std::size_t kMostBytes = 1U << 20U;  // the capacity follows from a few of them
+  MlflowPercentages out;
+  if (!name.ends_with(kAmounts) || !path.ends_with(kAmounts)) return out;
+  const auto of_percent = [&](std::string_view text) {
+    return std::string(text.substr(0, text.size() - kAmounts.size())) + "percentage";
+  };
+  std::ifstream file(of_percent(path), std::ios::binary);
+  std::string line;
+  for (std::size_t bytes = 0; bytes < kMostBytes && std::getline(file, line); bytes += line.size() + 1) {
+    MlflowRow row;
+    if (!file.eof() && read_mlflow_row(line, row)) out.values[row.ms] = row.value.value();
+  }
+  if (!out.values.empty()) out.name = json_string(of_percent(name));
+  return out;
+}
+
+/// The rows as JSON objects, one per line, with the value under `name`, and the percentage of its time.
+std::string mlflow_as_json(std::string_view lines, const std::string& name, const MlflowPercentages& percentages) {
   std::string out;
   while (!lines.empty()) {
     const bool ends = lines.find('\n') != std::string_view::npos;
     const std::string_view line = logtext::take_line(lines);
     MlflowRow row;
     const bool is_row = ends && read_mlflow_row(line, row);  // the last line may lack digits
-    out += is_row ? fmt::format("{{\"timestamp\": {}, {}: {}}}", row.ms, name, row.value.value()) : std::string(line);
+    const auto percent = is_row ? percentages.values.find(row.ms) : percentages.values.end();
+    const std::string beside =
+        percent == percentages.values.end() ? "" : fmt::format(", {}: {}", percentages.name, percent->second);
+    out += is_row ? fmt::format("{{\"timestamp\": {}, {}: {}{}}}", row.ms, name, row.value.value(), beside)
+                  : std::string(line);
     if (ends) out += '\n';
   }
   return out;
@@ -299,7 +328,8 @@ Result<std::unique_ptr<LogParser>> make_mlflow(const LogHead& head) {
                     logtext::excerpt(name), name_of(Option::unit)));
   if (!is_used) name = "gpu_memory_used";  // the user declares it to be memory
   return make_rewritten(head,
-                        {[key = json_string(name)](std::string_view lines) { return mlflow_as_json(lines, key); }},
+                        {[key = json_string(name), percentages = percentages_beside(std::string(head.file), name)](
+                             std::string_view lines) { return mlflow_as_json(lines, key, percentages); }},
                         scalars_log_format.make);
 }
 

@@ -19,8 +19,8 @@ std::span<const LogFormatInfo* const> screen_formats();
 /// A file that was recognised, and everything needed to open it again.
 struct PlannedFile {
   std::string path;
-  std::string shown;  ///< path, for messages
-  std::string log;    ///< the program's log next to the recording of its run; empty: none
+  std::string shown;              ///< path, for messages
+  std::vector<std::string> logs;  ///< of the program, next to the recording of its run
   LogOptions options;
   Zone zone;
   Probe probe;

@@ -291,7 +291,7 @@ Result<std::vector<Recording>> plan_recordings(const std::vector<std::string>& p
     for (RunRecording& recording : *recordings) {
       auto planned = recognise_log(recording.path, options, *zone);
       if (!planned) return fail(std::move(planned.error()));
-      (*planned)->log = std::move(recording.log);
+      (*planned)->logs = std::move(recording.logs);
       files.push_back(std::move(*planned));
     }
   }

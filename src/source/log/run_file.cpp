@@ -347,19 +347,20 @@ bool is_log(const fs::path& path) {
                      [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
-/// The log that belongs to a recording: W&B's files/output.log, or else the only log in its folder or a parent folder
-/// up to `root`. Empty: there is none, or several.
-std::string log_beside(const fs::path& recording, const fs::path& root, const std::vector<fs::path>& logs) {
+/// The logs that belong to a recording: W&B's files/output.log, or else those in its folder or the nearest parent
+/// folder that has any, up to `root`.
+std::vector<std::string> logs_beside(const fs::path& recording, const fs::path& root,
+                                     const std::vector<fs::path>& logs) {
   const auto has = [&](const fs::path& path) { return std::find(logs.begin(), logs.end(), path) != logs.end(); };
   const fs::path folder = recording.parent_path();
   for (const fs::path& path : {folder / "files" / "output.log", folder / "output.log"})
-    if (has(path)) return path.string();
+    if (has(path)) return {path.string()};
   for (fs::path around = folder;; around = around.parent_path()) {
-    std::vector<fs::path> found;
+    std::vector<std::string> found;
     for (const fs::path& log : logs)
-      if (log.parent_path() == around && log.filename() != "requirements.txt") found.push_back(log);
-    if (found.size() == 1) return found.front().string();
-    if (!found.empty() || around == root || around == around.parent_path()) return {};
+      if (log.parent_path() == around && log.filename() != "requirements.txt") found.push_back(log.string());
+    std::sort(found.begin(), found.end());
+    if (!found.empty() || around == root || around == around.parent_path()) return found;
   }
 }
 
@@ -367,7 +368,16 @@ std::string log_beside(const fs::path& recording, const fs::path& root, const st
 
 Result<std::vector<RunRecording>> recordings_in(const std::string& path) {
   std::error_code error;
-  if (path == "-" || !fs::is_directory(path, error)) return std::vector<RunRecording>{{path, {}}};
+  if (path == "-" || !fs::is_directory(path, error)) {
+    RunRecording one{path, {}};
+    const std::string name = fs::path(path).filename().string();
+    const fs::path folder = fs::path(path).parent_path();
+    const fs::path log = name == "wandb-events.jsonl" ? folder / "output.log"
+                         : name.ends_with(".wandb")   ? folder / "files" / "output.log"
+                                                      : fs::path();
+    if (!log.empty() && fs::is_regular_file(log, error)) one.logs.push_back(log.string());
+    return std::vector<RunRecording>{std::move(one)};
+  }
   std::vector<fs::path> recordings;
   std::vector<fs::path> logs;
   std::size_t seen = 0;
@@ -392,43 +402,68 @@ Result<std::vector<RunRecording>> recordings_in(const std::string& path) {
         path));
   std::sort(recordings.begin(), recordings.end());
   std::vector<RunRecording> out;
-  for (const fs::path& recording : recordings) out.push_back({recording.string(), log_beside(recording, path, logs)});
+  for (const fs::path& recording : recordings) out.push_back({recording.string(), logs_beside(recording, path, logs)});
   return out;
 }
 
-void read_end(const std::string& path, LogRows& rows) {
+namespace {
+
+struct LastMessage {
+  std::uint64_t line = 0;
+  std::string text;
+};
+
+/// The last messages of a log, unless it goes on long after them.
+struct LastMessages {
+  std::optional<LastMessage> out_of_memory, end;
+};
+
+LastMessages last_messages(const std::string& path, LogRows& rows) {
   // The program survived anything that it reported long before its end.
   constexpr std::uint64_t kLastLines = 200;
+  LastMessages out;
   auto lines = LineInput::open(path);
-  if (!lines) return rows.warn(fmt::format("the log of the run was not read: {}", lines.error().message));
-  struct Message {
-    std::uint64_t line = 0;
-    std::string text;
-  };
-  std::optional<Message> memory, end;
+  if (!lines) {
+    rows.warn(fmt::format("the log of the run was not read: {}", lines.error().message));
+    return out;
+  }
   std::uint64_t number = 1;
-  const std::string recording = rows.file();
   for (;;) {
     const auto stretch = (*lines)->next(rows);
     if (!stretch || stretch->text.empty()) break;
     std::string_view text = stretch->text;
     for (; !text.empty(); ++number) {
       const std::string_view line = logtext::take_line(text);
-      if (reports_out_of_memory(line)) memory = Message{number, std::string(line)};
-      if (reports_end(line)) end = Message{number, std::string(line)};
+      if (reports_out_of_memory(line)) out.out_of_memory = LastMessage{number, std::string(line)};
+      if (reports_end(line)) out.end = LastMessage{number, std::string(line)};
     }
     (*lines)->set_line(number);
   }
-  rows.continue_in(path);
-  const auto is_last = [&](const std::optional<Message>& one) { return one && number - one->line <= kLastLines; };
-  if (is_last(memory)) {
-    rows.line = memory->line;
-    rows.out_of_memory(memory->text);
-  } else if (is_last(end)) {
-    rows.line = end->line;
-    rows.program_ended(end->text);
-  }
-  rows.continue_in(recording);
+  for (std::optional<LastMessage>* const one : {&out.out_of_memory, &out.end})
+    if (*one && number - (*one)->line > kLastLines) one->reset();
+  return out;
+}
+
+}  // namespace
+
+void read_end(const std::vector<std::string>& paths, LogRows& rows) {
+  std::vector<LastMessages> found;
+  for (const std::string& path : paths) found.push_back(last_messages(path, rows));
+  const std::string recording = rows.file();
+  const auto report = [&](std::optional<LastMessage> LastMessages::*which, auto add) {
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const std::optional<LastMessage>& message = found[i].*which;
+      if (!message) continue;
+      rows.continue_in(paths[i]);
+      rows.line = message->line;
+      add(message->text);
+      rows.continue_in(recording);
+      return true;
+    }
+    return false;
+  };
+  if (!report(&LastMessages::out_of_memory, [&](const std::string& text) { rows.out_of_memory(text); }))
+    report(&LastMessages::end, [&](const std::string& text) { rows.program_ended(text); });
 }
 
 }  // namespace vramtrack

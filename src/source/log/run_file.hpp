@@ -50,14 +50,14 @@ class LogRows;
 
 struct RunRecording {
   std::string path;
-  std::string log;  ///< the program's log; empty: none, or ambiguous
+  std::vector<std::string> logs;  ///< of the program: one of them may say how it ended
 };
 
 /// The recordings in `path` and below it, sorted; `path` itself if it is not a folder. An Error says what it lacks.
 Result<std::vector<RunRecording>> recordings_in(const std::string& path);
 
-/// Reads from the end of the log at `path` how its program ended: an out-of-memory message, or another end. Adds it as
-/// an event after the last row of `rows`. A log that cannot be read is a warning.
-void read_end(const std::string& path, LogRows& rows);
+/// Reads from the ends of the logs at `paths` how their program ended: an out-of-memory message in any of them, or
+/// another end. Adds it as an event after the last row of `rows`. A log that cannot be read is a warning.
+void read_end(const std::vector<std::string>& paths, LogRows& rows);
 
 }  // namespace vramtrack

@@ -594,6 +594,41 @@ TEST(LogCases, AFolderOfARunIsItsRecordingAndTheLogBesideIt) {
   EXPECT_EQ(r.events.back().kind, Event::Kind::out_of_memory);
   EXPECT_THAT(r.events.back().text, HasSubstr("output.log:2"));
 }
+TEST(LogCases, OfSeveralLogsOfARunTheOneThatEndsOutOfMemorySaysHowItEnded) {
+  logtest::Files files;
+  std::string amounts, percentages;
+  for (int i = 0; i < 30; ++i) {
+    amounts += fmt::format("{} {} {}\n", 1772359200000 + 10'000 * i, 4000 + 90 * i, i);
+    percentages += fmt::format("{} {:.3f} {}\n", 1772359200000 + 10'000 * i, (4000 + 90 * i) / 257.69803776, i);
+  }
+  const std::filesystem::path folder = std::filesystem::path(files.write("train.log", "epoch 1\n")).parent_path();
+  files.write("slurm.err", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n");
+  const std::filesystem::path metrics = folder / "metrics" / "system";
+  std::filesystem::create_directories(metrics);
+  std::ofstream(metrics / "gpu_0_memory_usage_megabytes") << amounts;
+  std::ofstream(metrics / "gpu_0_memory_usage_percentage") << percentages;
+  const auto r = logtest::read_logs({folder.string()});
+  ASSERT_EQ(r.error, "");
+  ASSERT_FALSE(r.events.empty());
+  EXPECT_EQ(r.events.back().kind, Event::Kind::out_of_memory);
+  EXPECT_THAT(r.events.back().text, HasSubstr("slurm.err:1"));
+  // The capacity follows from MLflow's amounts and percentages, as it does from those of W&B.
+  EXPECT_NEAR(static_cast<double>(r.catalog->device("0")->capacity_bytes.value_or(0)), 25.769803776e9, 4e6);
+}
+
+TEST(LogCases, TheRecordingOfARunHasItsEndEvenIfItIsGivenAsAFile) {
+  logtest::Files files;
+  std::string events;
+  for (int i = 0; i < 30; ++i)
+    events += fmt::format("{{\"_timestamp\": {}, \"system.gpu.0.memoryAllocatedBytes\": {}}}\n", 1772359200 + 15 * i,
+                          (5000ULL + 37 * static_cast<std::uint64_t>(i)) << 20);
+  files.write("output.log", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n");
+  const auto r = logtest::read_logs({files.write("wandb-events.jsonl", events)});
+  ASSERT_EQ(r.error, "");
+  ASSERT_FALSE(r.events.empty());
+  EXPECT_THAT(r.events.back().text, HasSubstr("output.log:1"));
+}
+
 
 TEST(LogCases, AFolderWithoutARunIsRefusedByItsReason) {
   const std::filesystem::path folder =
