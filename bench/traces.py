@@ -25,6 +25,11 @@ def words(series):
     return text + (f", out of memory in {end['mid'] / 3600:.1f} h" if end else "")
 
 
+def options_of(path):
+    # The memory of a host is judged only if the format is named.
+    return OPTIONS.get(path.name, []) + (["--input-format", "csv"] if path.name.startswith("aux_") else [])
+
+
 def main():
     binary, folders = sys.argv[1], [pathlib.Path(folder) for folder in sys.argv[2:]]
     files = sorted(path for folder in folders for path in folder.iterdir() if path.is_file())
@@ -33,7 +38,7 @@ def main():
     begun = time.monotonic()
     print(f"{'file':46} {'series':>6} {'samples':>9} {'skipped':>7}  verdicts")
     for path in files:
-        command = [binary, "analyze", "--format", "json", "--timezone", "UTC", *OPTIONS.get(path.name, []), str(path)]
+        command = [binary, "analyze", "--format", "json", "--timezone", "UTC", *options_of(path), str(path)]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode not in (0, 1):
             failures += 1

@@ -34,7 +34,7 @@ class Refusals(Logs):
 
     def test_memory_of_the_host(self):
         refused = self.analyze(lambda i: f"{at(i)[11:]} RAM used {4000 + 50 * i} MiB")
-        self.assert_refused(refused, "line 1 gives the memory of the host, not of a GPU: '23:50:00 RAM used 4000 MiB'", "vramtrack watch")
+        self.assert_refused(refused, "line 1: '23:50:00 RAM used 4000 MiB' is the memory of the host, not of a GPU", "vramtrack watch")
 
     def test_amounts_that_nothing_explains(self):
         refused = self.analyze(lambda i: f"{at(i)} foo {4000 + 50 * i} MiB bar 9000 MiB")

@@ -398,6 +398,7 @@ Status check_owner(std::span<const std::string_view> titles, const std::vector<C
     if (of_host.empty() && label.host && is_measure && i != at) of_host = titles[i];
   }
   if (columns[at].mentions_host) plan.shared_title = titles[at];
+  plan.only_host = columns[at].mentions_host && !names_gpu;
   if (columns[at].mentions_host || names_gpu || of_host.empty()) return {};
   return fail(
       fmt::format("column {} '{}' is the memory of the host, not of a GPU, since '{}' is the host's, too, and no title "
@@ -458,6 +459,9 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
             fmt::format("column {} '{}' does not count bytes, and nothing says how large one of its units is; record "
                         "the memory in bytes or MiB",
                         i + 1, logtext::excerpt(titles[i])));
+  if (plan.used < 0 && plan.free < 0)
+    if (const auto host = std::find_if(titles.begin(), titles.end(), names_host_memory); host != titles.end())
+      return fail(only_host_memory(*host));
   if (plan.used < 0 && plan.free < 0)
     return fail(
         fmt::format("no column of used memory among '{}'; expected a title such as memory.used [MiB], "

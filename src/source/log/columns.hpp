@@ -57,7 +57,7 @@ struct Column {
   bool counts_things = false;
 };
 
-/// Parses one title: "memory.used [MiB]", "vram_gb", "host_mem_util_pct", "t_s", ...
+/// Parses one title: "memory.used [MiB]", "vram_gb", "gpu_mem_util_pct", "t_s", ...
 Column classify_column(std::string_view title);
 
 /// What a title counts: "epoch", "step", ...; empty: nothing.
@@ -68,6 +68,7 @@ struct ColumnPlan {
   char delimiter = ',';
   std::size_t count = 0;     ///< fields per line
   std::string shared_title;  ///< names a GPU without its own memory, or host memory; empty: neither
+  bool only_host = false;    ///< that memory is the host's, and no title names a GPU
   int outer_count = -1;      ///< of epochs, while `time` counts the steps within them
   int time = -1, date = -1, used = -1, free = -1, total = -1;
   int index = -1, uuid = -1, pci = -1, partition = -1, device_name = -1;

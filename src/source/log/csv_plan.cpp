@@ -774,6 +774,15 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
 
   const Rows rows = head_rows(head.text, plan->delimiter, plan->count);
   const bool comma = plan->delimiter != ',';
+  // Whoever names the format knows what the table holds.
+  if (plan->only_host && head.options->format.empty())
+    return fail(fmt::format("{}; {} csv judges it like that of a GPU", only_host_memory(plan->shared_title),
+                            name_of(Option::input_format)));
+  // "ram_used_mib 4000 1772359200000": the name of the metric is in each row.
+  if (!plan->has_header && !rows.empty())
+    if (const auto host = std::find_if(rows.front().begin(), rows.front().end(), names_host_memory);
+        host != rows.front().end())
+      return fail(only_host_memory(*host));
   if (Status ok = expand_lists(rows, *plan, assumptions); !ok) return fail(std::move(ok.error()));
   if (auto why = not_reported(rows, *plan)) return std::make_unique<RowsWithoutFigures>(std::move(*why));
   if (Status ok = resolve_columns(head, rows, comma, *plan, assumptions); !ok) return fail(std::move(ok.error()));

@@ -101,7 +101,7 @@ bool read_line(std::string_view line, InfluxLine& out) {
 }
 
 /// Whether a line is about GPUs, by its measurement or its fields: Telegraf writes the host's ("mem", "disk") into the
-/// same file.
+/// same file. Fields named as the host's memory are kept: if there is no other, the reader says so.
 bool is_of_gpu(const InfluxLine& line) {
   const auto mentions_gpu = [](std::string_view name) {
     const Label label = read_label(name);
@@ -109,7 +109,7 @@ bool is_of_gpu(const InfluxLine& line) {
   };
   return mentions_gpu(line.measurement) || line.measurement.starts_with("amd") ||
          std::any_of(line.fields.begin(), line.fields.end(),
-                     [&](const Member& field) { return mentions_gpu(field.key); });
+                     [&](const Member& field) { return mentions_gpu(field.key) || names_host_memory(field.key); });
 }
 
 /// The line as a JSON object on one line; empty if the line is not about a GPU.

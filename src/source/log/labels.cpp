@@ -1,9 +1,12 @@
 #include "source/log/labels.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
 
+#include "core/option.hpp"
 #include "source/log/text.hpp"
 
 namespace vramtrack {
@@ -153,6 +156,20 @@ Label label_of(std::span<const Word> words) {
     out.role_words.push_back(limit);
   }
   return out;
+}
+
+bool names_host_memory(std::string_view name) {
+  const Label label = read_label(name);
+  return label.host && (label.memory || label.ram || label.swap) && !label.is_of_gpu() && !label.measured &&
+         !label.change;
+}
+
+std::string only_host_memory(std::string_view name) {
+  return fmt::format(
+      "'{}' is the memory of the host, not of a GPU, and there is no other; record the GPU's, for example with "
+      "'vramtrack watch' or 'nvidia-smi --query-gpu=timestamp,memory.used,memory.total --format=csv -l 1', or, if it "
+      "is the GPU's, name it gpu_memory_used, or describe its lines with {}",
+      logtext::excerpt(name), name_of(Option::line_pattern));
 }
 
 std::size_t separator_length(std::string_view text) {

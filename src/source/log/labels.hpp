@@ -65,6 +65,11 @@ Label label_of(std::span<const Word> words);
 /// The same for the words of `text`.
 Label read_label(std::string_view text);
 
+/// Whether a title, a key or the name of a metric is that of the host's memory: "ram_used_mib", "rss", "swap free".
+bool names_host_memory(std::string_view name);
+/// Why a log whose only memory is `name` is refused, and what helps.
+std::string only_host_memory(std::string_view name);
+
 /// The length of the comma, bracket or similar separator at the start of `text`, including full-width ones; 0: none.
 std::size_t separator_length(std::string_view text);
 /// Whether `gap` between two numbers is only a comma or similar.

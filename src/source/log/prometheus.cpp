@@ -13,6 +13,7 @@
 #include "core/units.hpp"
 #include "source/log/columns.hpp"
 #include "source/log/dump_readings.hpp"
+#include "source/log/labels.hpp"
 #include "source/log/prometheus_metric.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/unit.hpp"
@@ -268,6 +269,15 @@ Status check_labels(std::string_view head, bool peaks) {
   return {};
 }
 
+/// The first metric that is named as the host's memory; empty: none.
+std::string_view host_memory(std::string_view head) {
+  while (!head.empty()) {
+    Sampled sample;
+    if (cut_sample(trim(logtext::take_line(head)), sample) && names_host_memory(sample.name)) return sample.name;
+  }
+  return {};
+}
+
 Evidence recognise(std::string_view head) {
   Sampled sample;
   if ((find_memory(head, sample) || find_memory(head, sample, true)) &&
@@ -279,10 +289,12 @@ Evidence recognise(std::string_view head) {
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   Sampled sample;
   const bool peaks = !find_memory(head.text, sample);
-  if (peaks && !find_memory(head.text, sample, true))
+  if (peaks && !find_memory(head.text, sample, true)) {
+    if (const std::string_view host = host_memory(head.text); !host.empty()) return fail(only_host_memory(host));
     return fail(
         "no metric of a GPU's used memory at its beginning; expected one such as DCGM_FI_DEV_FB_USED or "
         "nvidia_smi_memory_used_bytes");
+  }
   if (!peaks && !shows_use(head.text))
     return fail(fmt::format(
         "'{}' is the free memory, and no metric gives the used memory or the total; export one as well, such "

@@ -659,6 +659,10 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   const std::vector<JsonValue> objects = objects_of(head.text, &around);
   Survey found = survey(objects);
   if (found.seen.empty()) {
+    FigureReader reader{FigureKeys{}};
+    for (const JsonValue& object : objects)
+      for (const JsonFigure& figure : reader.read(object))
+        if (names_host_memory(figure.key)) return fail(only_host_memory(figure.key));
     std::string keys;
     std::map<std::string, bool> seen;
     for (const JsonValue& object : objects)

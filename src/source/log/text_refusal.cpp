@@ -54,6 +54,18 @@ bool is_digits_and_points(std::string_view text) {
          text.find_first_not_of("0123456789.,") == std::string_view::npos;
 }
 
+/// A word of a line that names the host's memory with its unit, beside a number: "ram_used_mib=4000"; empty: none.
+std::string_view host_key(std::string_view line) {
+  constexpr std::string_view kAround = " \t,;=:|{}\"'";
+  while (!line.empty()) {
+    line.remove_prefix(std::min(line.find_first_not_of(kAround), line.size()));
+    const std::string_view word = line.substr(0, std::min(line.find_first_of(kAround), line.size()));
+    line.remove_prefix(word.size());
+    if (read_label(word).unit_bytes != 0 && names_host_memory(word)) return word;
+  }
+  return {};
+}
+
 /// The last word of `label`, for an example of a pattern.
 std::string_view last_word(std::string_view label) {
   label = trim(label);
@@ -146,7 +158,7 @@ std::string why_no_text(std::string_view head) {
   std::size_t numbers = 0;
   std::size_t lines = 0;
   std::size_t of_cache = 0;
-  std::string host, undescribed_text, number_text, cache_text;
+  std::string host, host_title, undescribed_text, number_text, cache_text;
   for (std::uint64_t number = 1; number <= kMostLines && !head.empty(); ++number) {
     const std::string_view line = trim(logtext::take_line(head));
     if (line.empty()) continue;
@@ -168,16 +180,14 @@ std::string why_no_text(std::string_view head) {
           "--query-gpu=timestamp,memory.used,memory.total --format=csv -l 1'",
           number, excerpt(line, 120));
     const std::vector<Amount> amounts = amounts_of(line);
+    if (const std::string_view key = amounts.empty() ? host_key(line) : ""; !key.empty() && ++of_host == 1)
+      host = only_host_memory(key);
+    if (host_title.empty() && line.find('|') != std::string_view::npos) host_title = host_key(line);
     if (amounts.empty()) continue;
     const auto is_hosts = [](const Amount& a) { return read_label(a.before).host; };
     if (std::all_of(amounts.begin(), amounts.end(), is_hosts)) {
       if (++of_host == 1)
-        host = fmt::format(
-            "line {} gives the memory of the host, not of a GPU: '{}'; record the GPU's, for example with 'vramtrack "
-            "watch' "
-            "or 'nvidia-smi --query-gpu=timestamp,memory.used,memory.total --format=csv -l 1', or, if it is the GPU's, "
-            "describe it with {}{}",
-            number, excerpt(line), name_of(Option::line_pattern), for_example(all_of_it, line, amounts));
+        host = fmt::format("line {}: {}{}", number, only_host_memory(line), for_example(all_of_it, line, amounts));
       continue;
     }
     if (++undescribed != 1) continue;
@@ -195,6 +205,7 @@ std::string why_no_text(std::string_view head) {
   if (of_cache >= kEnough && undescribed < of_cache) return cache_text;
   if (undescribed >= kEnough) return undescribed_text;
   if (of_host >= kEnough) return host;
+  if (!host_title.empty()) return only_host_memory(host_title);
   return numbers >= kEnough && numbers * 10 >= lines * 9 ? number_text : std::string();
 }
 

@@ -363,7 +363,10 @@ TEST(LogCases, MemoryBesideTitlesOfTheHostIsTheHosts) {
               HasSubstr("column 3 'memory_usage' is the memory of the host, not of a GPU, since 'cpu_usage'"));
   EXPECT_THAT(read_text("timestamp,cpu_percent,mem_percent\n" + rows, "a.csv").error,
               HasSubstr("the memory of the host"));
-  EXPECT_THAT(read_text("timestamp,loss,ram_used_mb\n" + rows, "a.csv").warnings(),
+  EXPECT_THAT(read_text("timestamp,loss,ram_used_mb\n" + rows, "a.csv").error, HasSubstr("the memory of the host"));
+  LogOptions named = logtest::utc();
+  named.format = "csv";
+  EXPECT_THAT(logtest::read_text("timestamp,loss,ram_used_mb\n" + rows, named).warnings(),
               HasSubstr("the memory of the host"));
   EXPECT_EQ(read_text("timestamp,gpu_usage,memory_usage_mb\n" + rows, "a.csv").error, "");
 }
@@ -594,6 +597,7 @@ TEST(LogCases, AFolderOfARunIsItsRecordingAndTheLogBesideIt) {
   EXPECT_EQ(r.events.back().kind, Event::Kind::out_of_memory);
   EXPECT_THAT(r.events.back().text, HasSubstr("output.log:2"));
 }
+
 TEST(LogCases, OfSeveralLogsOfARunTheOneThatEndsOutOfMemorySaysHowItEnded) {
   logtest::Files files;
   std::string amounts, percentages;
@@ -628,7 +632,6 @@ TEST(LogCases, TheRecordingOfARunHasItsEndEvenIfItIsGivenAsAFile) {
   ASSERT_FALSE(r.events.empty());
   EXPECT_THAT(r.events.back().text, HasSubstr("output.log:1"));
 }
-
 
 TEST(LogCases, AFolderWithoutARunIsRefusedByItsReason) {
   const std::filesystem::path folder =

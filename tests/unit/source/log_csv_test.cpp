@@ -469,7 +469,7 @@ TEST(Csv, SortsSuchALogEvenWhenItsFirstSeriesFillsTheHead) {
 
 TEST(Csv, ReadsUnitsFromTitleValueAndOption) {
   EXPECT_EQ(read_text("time_s,vram_gb\n0,1.5\n1,2\n").device("0")[0].second, 1536);
-  EXPECT_EQ(read_text("t_s,rss_mb\n0,100\n").device("0")[0].second, 100);
+  EXPECT_EQ(read_text("t_s,gpu_mb\n0,100\n").device("0")[0].second, 100);
   EXPECT_EQ(read_text("elapsed,used_bytes\n0,1048576\n").device("0")[0].second, 1);
   EXPECT_EQ(read_text("t,used\n0,3 GiB\n").device("0")[0].second, 3072);
   const auto guessed = read_text("t,mem\n0,2097152000\n");
@@ -489,7 +489,7 @@ TEST(Csv, ReadsUnitsFromTitleValueAndOption) {
 }
 
 TEST(Csv, ScalesPercentagesNominallyUnlessTheCapacityIsGiven) {
-  const std::string text = "t_s,host_mem_util_pct,label\n0,84,x\n300,92.5,y\n";
+  const std::string text = "t_s,gpu_mem_util_pct,label\n0,84,x\n300,92.5,y\n";
   const auto nominal = read_text(text);
   EXPECT_THAT(nominal.device("0"), ElementsAre(Pair(0, 84 * 1024.0), Pair(300, 92.5 * 1024)));
   EXPECT_FALSE(nominal.catalog->device("0")->capacity_bytes.has_value());

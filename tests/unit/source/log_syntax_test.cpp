@@ -315,11 +315,22 @@ TEST(Syntaxes, MemoryThatIsLeftIsFreeInEach) {
           << words << " as " << syntax.name;
 }
 
-TEST(Syntaxes, MemoryOfTheHostIsNotThatOfAGpuInAny) {
-  for (const char* words : {"cpu mem used", "host mem used", "swap mem used", "system memory used", "ram used"})
+TEST(Syntaxes, ATotalNamesTheGpuOfTheAmountsBesideIt) {
+  for (const char* words : {"memory left", "memory available"})
+    for (const Syntax& syntax : kSyntaxes) {
+      const bool has_names = syntax.name == "CSV" || syntax.name == "JSON lines" || syntax.name == "long CSV" ||
+                             syntax.name == "line protocol";
+      if (!has_names) continue;
+      EXPECT_EQ(last_of(read(syntax, table_of(words, "mib", falling, true))), "4576 to 6916")
+          << words << " as " << syntax.name;
+    }
+}
+
+TEST(Syntaxes, MemoryOfTheHostIsRefusedForOneReasonInEach) {
+  for (const char* words : {"cpu mem used", "host mem used", "swap mem used", "system memory used", "ram used", "rss"})
     for (const Syntax& syntax : kSyntaxes) {
       const auto r = read(syntax, table_of(words, "mib", rising, false));
-      EXPECT_TRUE(!r.error.empty() || r.warnings().find("memory of the host") != std::string::npos)
+      EXPECT_THAT(r.error, HasSubstr("is the memory of the host, not of a GPU, and there is no other"))
           << words << " as " << syntax.name << ": " << last_of(r);
     }
 }
