@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/format.hpp"
+#include "core/room.hpp"
 #include "core/units.hpp"
 #include "explain/cause_words.hpp"
 #include "explain/kv_cache.hpp"
@@ -78,10 +79,8 @@ Sums sums_of(const Failure& f) {
   return s;
 }
 
-/// A request is too big if the memory could not hold it while empty, of which drivers and contexts take a tenth. Else
-/// what is already held is in its way.
 Cause filled_by(double asked, double memory) {
-  return asked < kFills * memory ? Cause::full : Cause::too_big;
+  return is_too_big(asked, memory) ? Cause::too_big : Cause::full;
 }
 
 Answer by_kv_cache(const Failure& f, const Sums&) {

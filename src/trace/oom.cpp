@@ -8,6 +8,7 @@
 
 #include "core/format.hpp"
 #include "core/order.hpp"
+#include "core/room.hpp"
 #include "core/units.hpp"
 #include "trace/assess.hpp"
 #include "trace/iterations.hpp"
@@ -266,8 +267,8 @@ Conclusion own_need(const OomReport& r, const Evidence& e) {
   if (r.has_trace && r.valley_count < kLeastValleys)
     because += fmt::format(" (the trace has {} to compare, too few to tell whether something grew before)",
                            format_count(r.valley_count, "quiet moment"));
-  // As for a leak: less than a tenth is not what filled the memory.
-  return {r.asked_bytes < there / 10 ? Condition::full : Condition::too_big, std::move(because),
+  const bool is_large = is_too_big(static_cast<double>(r.asked_bytes), static_cast<double>(there));
+  return {is_large ? Condition::too_big : Condition::full, std::move(because),
           "use a smaller batch or sequence, activation checkpointing or a lower precision, or shard the model; the "
           "sites below show what holds most"};
 }
