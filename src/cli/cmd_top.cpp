@@ -10,6 +10,7 @@
 #include "cli/progress.hpp"
 #include "cli/recorded.hpp"
 #include "cli/shared_arguments.hpp"
+#include "cli/terminal_size.hpp"
 #include "host/process.hpp"
 #include "host/user.hpp"
 #include "live/clock.hpp"
@@ -40,9 +41,9 @@ struct TopOptions {
   Only only;
 };
 
-// The screen of --once where the terminal has no width.
-constexpr int kWidth = 120;
-constexpr int kHeight = 40;
+// The screen of --once where the terminal has no size.
+constexpr std::size_t kWidth = 120;
+constexpr std::size_t kHeight = 40;
 
 constexpr int kLeak = 1;
 constexpr int kFailed = 2;
@@ -72,9 +73,10 @@ int show(const TopOptions& options, const Config& config, TopSource source, cons
   program.store_path = store;
   if (options.once) {
     const LocalTimes local = console.local_times();
-    const std::size_t wide = console.style().width;
+    const TerminalSize size = console.is_terminal() ? terminal_size() : TerminalSize{};
     console.write(
-        without_keys(screen_once(program, std::move(source), wide > 0 ? static_cast<int>(wide) : kWidth, kHeight)));
+        without_keys(screen_once(program, std::move(source), static_cast<int>(size.columns > 0 ? size.columns : kWidth),
+                                 static_cast<int>(size.rows > 0 ? size.rows : kHeight))));
     return 0;
   }
   const auto warnings = run_program(program, std::move(source));

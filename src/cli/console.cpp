@@ -1,7 +1,6 @@
 #include "cli/console.hpp"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "cli/terminal_size.hpp"
 #include "core/errno_words.hpp"
 #include "core/printable.hpp"
 #include "core/regular_file.hpp"
@@ -54,8 +54,7 @@ void Console::write_prose(std::string_view text) {
 }
 
 std::size_t Console::width() const {
-  winsize size{};
-  return terminal_ && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+  return terminal_ ? terminal_size().columns : 0;
 }
 
 void Console::error(std::string_view message) {

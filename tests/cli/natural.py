@@ -198,6 +198,11 @@ class Natural(Typed):
         once = self.box.on_terminal("top", "--once", "--replay", "gpu.csv", "--timezone", "UTC", env=tokyo, size=(120, 40)).decode()
         self.assertEqual(once.count("JST"), 1, once)
         self.assertIn("2026-01-02 12:44:05 JST", once)
+        for columns, rows, first in ((60, 16, r"vramtrack +1 GPU"), (120, 40, r"vramtrack +1 GPU"), (59, 15, r"vramtrack top needs 60x16, this is 59x15")):
+            once = self.box.on_terminal("top", "--once", "--replay", "gpu.csv", "--timezone", "UTC", env=tokyo, size=(columns, rows)).decode().splitlines()
+            self.assertRegex(once[0], first)
+            self.assertLess(len(once), rows)
+            self.assertLessEqual(max(map(len, once)), columns)
         refused = self.box.on_terminal("report", "gpu.csv", "--timezone", "UTC", "--since", "2026-02-01", env=tokyo).decode()
         self.assertRegex(refused, r"times are local, JST[\s\S]*2026-01-02 12:0\d:\d\d")
         self.assertNotRegex(refused, r"\d\dZ\b")
