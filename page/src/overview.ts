@@ -9,6 +9,7 @@ import { alertList, gaugeList, gpuLink, healthLines, rangeButtons, severityWord,
 import type { AlertDesk } from "./parts";
 import type { Page } from "./page";
 import { ProcessList } from "./processes";
+import { Sites } from "./sites";
 import type { Series } from "./types";
 import { h, mount, render, type Child, type Node_ } from "./vdom";
 import { deviceShort } from "./words";
@@ -30,17 +31,23 @@ export class Overview implements Page {
   private asked = "";
   private readonly list: ProcessList;
   private readonly acts: ActsList;
+  private readonly sites: Sites;
 
   constructor(private readonly root: HTMLElement, private readonly live: Live, private readonly desk: AlertDesk,
               private lastS: number, private readonly remember: (lastS: number) => void) {
     this.book = new Book(live, { lastS }, 400);
     this.list = new ProcessList(live);
     this.acts = new ActsList(live);
+    this.sites = new Sites(live, () => {
+      const suspects = new Set(live.devices().filter((d) => d.verdict.finding.leak).map((d) => d.verdict.suspect?.pid));
+      return live.processes().filter((s) => suspects.has(s.pid));
+    });
   }
 
   close(): void {
     this.book.close();
     this.acts.close();
+    this.sites.close();
     for (const chart of this.charts.values()) chart.close();
   }
 
@@ -96,6 +103,7 @@ export class Overview implements Page {
   private card(d: Series): Node_ {
     const f = d.verdict.finding;
     const told = d.told;
+    const line = f.leak && d.verdict.suspect ? this.sites.leakingLine(d.verdict.suspect.pid) : null;
     const chart = this.chartOf(d);
     const name = deviceShort(d.device);
     return h("li", { key: d.key, class: `gpu ${told.tone}${f.leak ? " leaks" : ""}`, "data-gpu": d.device.id },
@@ -114,6 +122,7 @@ export class Overview implements Page {
           gaugeList(d, true),
           healthLines(d, this.live.nowS, true),
           f.leak && told.suspect ? h("p", { key: "suspect", class: "suspect" }, printable(told.suspect)) : null,
+          line ? h("p", { key: "line", class: "leaking-line" }, "line ", h("strong", {}, line)) : null,
           d.paging ? h("p", { key: "paging", class: "faint" }, `No alert yet: ${printable(d.paging)}`) : null,
           f.leak && told.next ? h("p", { key: "next", class: "next" }, printable(told.next)) : null)));
   }

@@ -1,6 +1,6 @@
 // Sites: which lines of the processes under `vramtrack run` keep memory. The stream does not carry them: they are asked for.
 import { getProbedPids, getSites } from "./api";
-import { printable, size } from "./format";
+import { printable, rate as rateOf, size } from "./format";
 import type { Live } from "./live";
 import { badge } from "./parts";
 import { Poll } from "./poll";
@@ -61,6 +61,12 @@ export class Sites {
     // Known lines stay if a run fails to answer once.
     for (const pid of mine) told.set(pid, (await getSites(pid, signal)) ?? this.reports.get(pid) ?? null);
     this.reports = told;
+  }
+
+  /** The line of a process that leaks, and how fast; null: none is known. */
+  leakingLine(pid: number): string | null {
+    const site = this.reports.get(pid)?.sites[0];
+    return site?.leak ? `${lineOf(site)}, ${rateOf(site.growth_bytes_per_s)}` : null;
   }
 
   /** Nothing where no process of this GPU runs under the probe. */

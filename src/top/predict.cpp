@@ -10,6 +10,7 @@
 #include "top/chart.hpp"
 #include "top/draw.hpp"
 #include "top/rows.hpp"
+#include "top/site_rows.hpp"
 
 namespace vramtrack::top {
 namespace {
@@ -108,17 +109,29 @@ void draw_table(Screen& screen, const Rect& r, const Model& m, const std::vector
   }
 }
 
+/// The line of the suspect that leaks, if it is known: from its trace, or from its run under the probe.
+std::string suspected_line(const Model& m, const SeriesView& device) {
+  const auto& suspect = device.verdict.suspect;
+  if (!device.verdict.finding.leak || !suspect || suspect->pid == 0) return {};
+  for (const SeriesView& s : m.view->series)
+    if (s.key.pid == suspect->pid && !s.ended && !s.sites.empty()) return leaking_line(sites_of(s));
+  if (!m.feed.sites) return {};
+  const SitesNow now = m.feed.sites(suspect->pid);
+  return now.state == SitesNow::State::known ? leaking_line(now.report) : std::string();
+}
+
 /// The lines below the chart, most important first.
-std::vector<Fact> reasons(const View& view, const SeriesView& s, const ConclusionWords& words) {
+std::vector<Fact> reasons(const Model& m, const SeriesView& s, const ConclusionWords& words) {
   const Finding& f = s.verdict.finding;
   std::vector<Fact> lines;
   if (f.state != State::too_short) {
     // The ETA is in the headline and in the table already.
     lines.push_back(
-        {"growth", fmt::format("{}, R² {}, probability of a leak {}, {}", view.scale.rate(f.growth_bytes_per_s),
+        {"growth", fmt::format("{}, R² {}, probability of a leak {}, {}", m.view->scale.rate(f.growth_bytes_per_s),
                                format_r_squared(f.r_squared), format_percent(f.confidence),
                                words.pattern.empty() ? words.verdict : words.pattern)});
   }
+  if (std::string line = suspected_line(m, s); !line.empty()) lines.push_back({"line", std::move(line)});
   lines.insert(lines.end(), words.facts.begin(), words.facts.end());
   if (!words.next.empty()) lines.push_back({"next", words.next});
   // The next step ends with the first advice.
@@ -149,7 +162,7 @@ std::vector<Fact> reason_lines(const std::vector<Fact>& reasons, int width, int 
       continue;
     }
     if (each-- > 1) continue;
-    // Even one line each is too much: growth, because and next are indispensable.
+    // Even one line each is too much: growth, the leaking line (else because) and next are indispensable.
     for (std::size_t k = lines.size(); k-- > 0 && static_cast<int>(lines.size()) > most;)
       if (k > 1 && lines[k].label != "next") lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(k));
     if (static_cast<int>(lines.size()) > most) lines.resize(static_cast<std::size_t>(std::max(0, most)));
@@ -210,8 +223,7 @@ void draw_outlook(Screen& screen, const Rect& r, const Model& m, const DeviceRow
   int x = r.x + name + 2;
   if (concludes) x += put_conclusion(screen, x, r.y, std::max(0, r.right() - x), *d.used, words, m.view->scale) + 2;
   // The chart keeps the rows it needs, the reasons take theirs from the rest.
-  const auto lines =
-      reason_lines(reasons(*m.view, *d.used, words), r.width, r.height - std::max(9, r.height * 11 / 20));
+  const auto lines = reason_lines(reasons(m, *d.used, words), r.width, r.height - std::max(9, r.height * 11 / 20));
   const auto wanted = static_cast<int>(lines.size());
   if (f.onset && r.right() - x >= 46) draw_legend(screen, x, r.y, r.right() - x, f);
   draw_forecast(screen, {r.x, r.y + 1, r.width, r.height - 1 - wanted}, m, d);

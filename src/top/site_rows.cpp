@@ -30,7 +30,17 @@ std::string conclusion(const SitesReport& report) {
                      printable(report.because));
 }
 
+std::string name_of(const MemorySite& site) {
+  return printable(site.site.empty() ? site.call : site.site);
+}
+
 }  // namespace
+
+std::string leaking_line(const SitesReport& report) {
+  if (report.sites.empty() || !report.sites.front().leak) return {};
+  const MemorySite& site = report.sites.front();
+  return fmt::format("{}, {}", name_of(site), format_rate(site.growth_bytes_per_s));
+}
 
 std::vector<SiteRow> site_rows(const SitesNow& now) {
   using State = SitesNow::State;
@@ -44,11 +54,9 @@ std::vector<SiteRow> site_rows(const SitesNow& now) {
   const std::size_t shown = std::min(kMostRows, report.sites.size());
   for (std::size_t i = 0; i < shown; ++i) {
     const MemorySite& site = report.sites[i];
-    const std::string name = site.site.empty() ? site.call : site.site;
-    rows.push_back(
-        {fmt::format("{:>12}  {:>10}  {:>7}  {}{}", rate(site.growth_bytes_per_s), format_size(site.live_bytes),
-                     site.live_count, site.leak ? "LEAK " : "", printable(name)),
-         site.leak ? Role::bad : Role::plain, true});
+    rows.push_back({fmt::format("{:>12}  {:>10}  {:>7}  {}{}", rate(site.growth_bytes_per_s),
+                                format_size(site.live_bytes), site.live_count, site.leak ? "LEAK " : "", name_of(site)),
+                    site.leak ? Role::bad : Role::plain, true});
   }
   const std::size_t more = report.sites.size() - shown + report.sites_left_out;
   if (more > 0)

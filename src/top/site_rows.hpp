@@ -1,4 +1,4 @@
-// The lines of a process that hold memory, as rows of the detail page. Pure.
+// The lines of a process that hold memory, in words. Pure.
 #pragma once
 
 #include <string>
@@ -14,7 +14,10 @@ struct SiteRow {
   Role role = Role::plain;
   bool is_cut = false;  ///< a row of the table: truncated if there is no room, not wrapped
 };
-/// A summary, then one row each: the leaking lines first. Empty if the process does not run under the probe.
+/// Of the detail page: a summary, then one row each: the leaking lines first. Empty if the process does not run under
+/// the probe.
 std::vector<SiteRow> site_rows(const SitesNow& now);
+/// "train.py:57 train_step, +126 MiB/min": the leaking line that grows most; empty: none is known.
+std::string leaking_line(const SitesReport& report);
 
 }  // namespace vramtrack::top

@@ -359,6 +359,13 @@ describe("dashboard", { concurrency: 40 }, () => {
       await page.waitForFunction(() => document.documentElement.scrollWidth <= 320);  // once the charts have shrunk
       assert.deepEqual(await page.evaluate(() => [...document.querySelectorAll(".sites *")]
         .filter((e) => e.getBoundingClientRect().right > 321).map((e) => e.outerHTML.slice(0, 80))), []);
+      status = 200;
+      await page.goto(`${agent.url}/#/`);
+      const line = page.locator("li.gpu .leaking-line");
+      await line.waitFor();
+      assert.match(await line.textContent(), /^line .*train\.py:57 <img src=x.*>, \+126 MiB\/min$/);
+      assert.ok((await line.evaluate((e) => e.getBoundingClientRect().right)) <= 321);
+      assert.equal(await page.evaluate(() => window.injected), undefined);
     }, {}, /^error: Failed to load resource: .* 503 /);
   });
 

@@ -42,6 +42,12 @@ Model on(View view, Page page) {
 std::vector<Case> cases() {
   return {
       {"overview_one", [] { return on(one_gpu(), Page::overview); }},
+      {"overview_lines",
+       [] {
+         Model m = on(one_gpu(), Page::overview);
+         m.feed.sites = [](std::uint32_t) { return probed_sites(); };
+         return m;
+       }},
       {"overview_eight",
        [] {
          Model m = on(eight_gpus(), Page::overview);
@@ -190,13 +196,14 @@ class Golden : public testing::TestWithParam<std::tuple<std::size_t, std::pair<i
 TEST_P(Golden, Screen) {
   const auto& [index, size] = GetParam();
   const Case c = cases()[index];
+  const Model model = c.model();
   const std::filesystem::path path =
       std::filesystem::path(tests_dir()) / "golden" / "screens" /
       (std::string(c.name) + "_" + std::to_string(size.first) + "x" + std::to_string(size.second) + ".txt");
-  const std::string now = drawn(c.model(), size.first, size.second);
+  const std::string now = drawn(model, size.first, size.second);
   if (const char* folder = std::getenv("VRAMTRACK_SCREENS"); folder != nullptr) {
     Screen screen(size.first, size.second);
-    draw(screen, c.model());
+    draw(screen, model);
     write_cells(std::filesystem::path(folder) / (path.stem().string() + ".json"), screen);
   }
   if (std::getenv("VRAMTRACK_UPDATE") != nullptr) {
@@ -241,6 +248,32 @@ TEST(Screens, LinesOfAProcessAreShownWhereItRunsUnderTheProbe) {
   for (const State state : {State::unknown, State::not_probed})
     EXPECT_THAT(lines_of({state}), Not(HasSubstr("vramtrack run"))) << static_cast<int>(state);
   EXPECT_THAT(lines_of(probed_sites(), 0), Not(HasSubstr("train_step"))) << "a GPU has no lines";
+}
+
+TEST(Screens, TheLeakingLineOfTheSuspectIsOnTheOverview) {
+  Model m = on(one_gpu(), Page::overview);
+  EXPECT_THAT(drawn(m, 120, 40), Not(HasSubstr("train_step")));
+  std::vector<std::uint32_t> asked;
+  m.feed.sites = [&](std::uint32_t pid) {
+    asked.push_back(pid);
+    return probed_sites();
+  };
+  for (const auto& [width, height] : {std::pair{80, 24}, std::pair{120, 40}, std::pair{200, 50}})
+    EXPECT_THAT(drawn(m, width, height), HasSubstr("line      train.py:57 train_step, +126 MiB/min")) << width;
+  EXPECT_THAT(asked, testing::Each(4242));
+  SitesNow none = probed_sites();
+  none.report.sites.front().leak = false;
+  m.feed.sites = [&](std::uint32_t) { return none; };
+  EXPECT_THAT(drawn(m, 120, 40), Not(HasSubstr("train_step")));
+  // What is traced while it runs is in the view.
+  View traced = one_gpu();
+  SiteLifetimes site;
+  site.site = "serve.py:9 cache";
+  site.live_bytes = kGiB;
+  site.live_blocks = 100;
+  site.ages = {{0, 60, kGiB, kGiB}};
+  traced.series[2].sites.push_back(site);
+  EXPECT_THAT(drawn(on(std::move(traced), Page::overview), 120, 40), HasSubstr("line      serve.py:9 cache, +"));
 }
 
 TEST(Screens, LinesAreCutAndForeignNamesPrintable) {
@@ -301,7 +334,7 @@ TEST(Screens, AnAgentThatSimulatesSaysSo) {
 TEST(Screens, WhatMemoryConsistsOfAddsUp) {
   EXPECT_THAT(drawn(on(one_gpu(), Page::overview), 80, 24),
               HasSubstr("GPU 0: 2 processes 19.8 GiB + 410 MiB driver = 20.2 GiB used"));
-  const std::string text = drawn(cases()[3].model(), 120, 40);
+  const std::string text = drawn(cases()[4].model(), 120, 40);
   EXPECT_THAT(text, HasSubstr("1 process 10.0 GiB + 2.3 GiB held by no live process = 12.3 GiB used"));
   EXPECT_THAT(text, HasSubstr("1 process 7.0 GiB - 1.0 GiB counted twice = 6.0 GiB used"));
 }
