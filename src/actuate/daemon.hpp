@@ -19,7 +19,7 @@ struct DaemonOptions {
 std::string socket_of(const std::string& folder);
 
 /// Runs until SIGINT or SIGTERM. Writes its log to standard error. The exit code: 0 when it was asked to end, 2 when it
-/// could not begin. At most one a process.
+/// could not begin. At most one per process.
 int run_actuator(const DaemonOptions& options);
 
 }  // namespace vramtrack::actuate

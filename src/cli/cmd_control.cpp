@@ -58,7 +58,7 @@ bool is_of(const std::string& folder, const std::string& answer, const std::stri
   return false;
 }
 
-/// The folder of the run that is meant.
+/// The folder of the run that the arguments select.
 Result<std::string> chosen(const std::string& pid) {
   std::vector<std::string> found;
   for (const std::string& folder : run::running_runs())

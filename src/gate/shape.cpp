@@ -150,14 +150,14 @@ NetGrowth net_growth(std::span<const double> y, std::size_t blocks) {
 }
 
 bool has_stopped(std::span<const double> y, std::span<const double> growth, double centre) {
-  // From its blocks: of 24, the last two are the lowest two by chance once in 276 cases.
+  // Judged by its blocks: of 24, the last two are the two lowest by chance in one case out of 276.
   double lowest_before = INFINITY;
   for (std::size_t i = 0; i + 2 < growth.size(); ++i) lowest_before = std::min(lowest_before, growth[i]);
   const auto last = growth.last(std::min<std::size_t>(2, growth.size()));
   if (growth.size() > 8 &&
       std::all_of(last.begin(), last.end(), [&](double d) { return d <= 0.5 * centre && d < lowest_before; }))
     return true;
-  // From its new highs.
+  // Judged by its new highs.
   const std::vector<double> levels = levels_of(y);
   std::size_t longest = 0;
   std::size_t since = 0;

@@ -130,7 +130,7 @@ void end_to_come(std::string& out, const Plane& plane, const ChartInput& chart) 
   if (from_s + oom_in_s.low < plane.length_s) out += name_of_line(low, kTop + 24, "predicted end");
 }
 
-/// `row`: of the labels, from the bottom, so that neighbours do not overlap.
+/// `row`: the row of labels to use, counted from the bottom, so that neighbours do not overlap.
 void mark(std::string& out, const Plane& plane, const ChartInput& chart, std::string_view kind, std::string_view words,
           Timestamp time, int row) {
   if (time < plane.begin) return;

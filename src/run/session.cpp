@@ -274,7 +274,8 @@ class Session {
   void report_out_of_memory() {
     for (const ProbedProcess& process : collector_.processes())
       for (const MemoryOut& out : facts_[process.index].memory_outs()) {
-        // A program may survive failures for hours: the holders of the last one differ from those of the next.
+        // A program may survive failed allocations for hours, and the holders at one failure may differ from those
+        // at the next, so they are noted again.
         if (const SteadyTime now = loop_.clock().steady(); now >= next_holders_) {
           next_holders_ = now + kHoldersEvery;
           note_holders();

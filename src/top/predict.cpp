@@ -134,7 +134,7 @@ std::vector<Fact> reasons(const Model& m, const SeriesView& s, const ConclusionW
   if (std::string line = suspected_line(m, s); !line.empty()) lines.push_back({"line", std::move(line)});
   lines.insert(lines.end(), words.facts.begin(), words.facts.end());
   if (!words.next.empty()) lines.push_back({"next", words.next});
-  // The next step ends with the first advice.
+  // The next step already ends with the first piece of advice.
   std::copy_if(words.advice.begin(), words.advice.end(), std::back_inserter(lines),
                [&](const Fact& one) { return words.next.find(one.text) == std::string::npos; });
   return lines;
