@@ -85,7 +85,8 @@ std::string detection_time(const std::vector<Run>& runs) {
   return fmt::format("Leaks reported, with {} as slow growth: {} of {} ({}).\n\n", s.slow, s.detected + s.slow, s.leaks,
                      number(found, 3)) +
          fmt::format(
-             "Time to report, divided by the largest of 5 % of life, 5 minutes and 20 samples: median {}, 75th percentile {}, "
+             "Time to report, divided by the largest of 5 % of life, 5 minutes and 20 samples: median {}, 75th "
+             "percentile {}, "
              "90th "
              "{}. "
              "Leaks of more than 1 % of capacity an hour not reported in the first half of their life: {} of {}.\n\n",
