@@ -116,7 +116,7 @@ void leave_out_ids(std::string_view head, LongPlan& plan) {
   std::vector<std::string_view> row;
   while (!head.empty()) {
     split_fields(trim(logtext::take_line(head)), plan.delimiter, row);
-    if (row.size() == plan.titles.size() && is_number(row[plan.value]))
+    if (row.size() == plan.titles.size() && is_json_number(row[plan.value]))
       rows[std::string(row[plan.name])].emplace_back(row.begin(), row.end());
   }
   std::erase_if(plan.unknown, [&](std::size_t label) {
