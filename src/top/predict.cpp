@@ -114,10 +114,10 @@ std::string suspected_line(const Model& m, const SeriesView& device) {
   const auto& suspect = device.verdict.suspect;
   if (!device.verdict.finding.leak || !suspect || suspect->pid == 0) return {};
   for (const SeriesView& s : m.view->series)
-    if (s.key.pid == suspect->pid && !s.ended && !s.sites.empty()) return leaking_line(sites_of(s));
+    if (s.key.pid == suspect->pid && !s.ended && !s.sites.empty()) return leaking_line(sites_of(s), m.view->scale);
   if (!m.feed.sites) return {};
   const SitesNow now = m.feed.sites(suspect->pid);
-  return now.state == SitesNow::State::known ? leaking_line(now.report) : std::string();
+  return now.state == SitesNow::State::known ? leaking_line(now.report, m.view->scale) : std::string();
 }
 
 /// The lines below the chart, most important first.

@@ -36,10 +36,10 @@ std::string name_of(const MemorySite& site) {
 
 }  // namespace
 
-std::string leaking_line(const SitesReport& report) {
+std::string leaking_line(const SitesReport& report, const Scale& scale) {
   if (report.sites.empty() || !report.sites.front().leak) return {};
   const MemorySite& site = report.sites.front();
-  return fmt::format("{}, {}", name_of(site), format_rate(site.growth_bytes_per_s));
+  return fmt::format("{}, {}", name_of(site), scale.rate(site.growth_bytes_per_s));
 }
 
 std::vector<SiteRow> site_rows(const SitesNow& now) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/scale.hpp"
 #include "report/sites.hpp"
 #include "top/screen.hpp"
 
@@ -18,6 +19,6 @@ struct SiteRow {
 /// the probe.
 std::vector<SiteRow> site_rows(const SitesNow& now);
 /// "train.py:57 train_step, +126 MiB/min": the leaking line that grows most; empty: none is known.
-std::string leaking_line(const SitesReport& report);
+std::string leaking_line(const SitesReport& report, const Scale& scale);
 
 }  // namespace vramtrack::top

@@ -436,7 +436,7 @@ TEST(Oom, EveryVerdict) {
   EXPECT_EQ(fails(symbols, 0, 100 * kMiB, 0, 150 * kMiB).condition, Condition::pending);
   const OomReport big = fails(symbols, 0, 5000 * kMiB, 10 * kMiB);
   EXPECT_EQ(big.condition, Condition::too_big);
-  EXPECT_EQ(fails(symbols, 0, 10 * kMiB, 5 * kMiB).condition, Condition::full) << "less than a tenth of 200 MiB";
+  EXPECT_EQ(fails(symbols, 0, 10 * kMiB, 5 * kMiB).condition, Condition::full) << "less than nine tenths of 200 MiB";
   EXPECT_EQ(big.cached_bytes, 10 * kMiB);
   EXPECT_EQ(big.device_free_bytes, kMiB);
   EXPECT_FALSE(big.outside_bytes);
@@ -552,8 +552,8 @@ TEST(Oom, WhereTheDeviceHadRoomALimitStoppedIt) {
   EXPECT_EQ(limit.limit->least_bytes, 700 * kMiB);
   EXPECT_EQ(limit.limit->most_bytes, 900 * kMiB);
   EXPECT_THAT(limit.because, HasSubstr("between 700.0 MiB and 900.0 MiB (8.5 % to 11.0 % of the device)"));
-  EXPECT_EQ(refused(200 * kMiB, 190 * kMiB).condition, Condition::too_big);
-  EXPECT_EQ(refused(200 * kMiB, 210 * kMiB).condition, Condition::too_big) << "drivers keep a little";
+  EXPECT_EQ(refused(200 * kMiB, 190 * kMiB).condition, Condition::full);
+  EXPECT_EQ(refused(200 * kMiB, 210 * kMiB).condition, Condition::full) << "drivers keep a little";
   EXPECT_EQ(refused(kMiB / 2, 40 * kMiB).condition, Condition::limit) << "small ones come in segments of 2 MiB";
   EXPECT_EQ(refused(kMiB * 2, 40 * kMiB).condition, Condition::full) << "and these in segments of 20 MiB";
 }
@@ -666,7 +666,7 @@ TEST(Oom, RoundingIsNoFragmentation) {
   const OomReport report = oom_of(s, 0, symbols);
   EXPECT_EQ(report.rounding_bytes, 800 * kMiB);
   EXPECT_EQ(report.cached_bytes, 0U);
-  EXPECT_EQ(report.condition, Condition::too_big) << report.because;
+  EXPECT_EQ(report.condition, Condition::full) << report.because;
   EXPECT_THAT(report.because, HasSubstr("800.0 MiB are lost to rounding"));
 }
 
