@@ -1,5 +1,5 @@
-// For the portable build alone: libstdc++'s std::random_device, which cpp-httplib uses, asks glibc for arc4random, which
-// came with glibc 2.36. Defined here, by getrandom(2), the binary runs on 2.34 as well (RHEL 9, Ubuntu 22.04).
+// For the portable build alone: libstdc++'s std::random_device, which cpp-httplib uses, asks glibc for arc4random,
+// which came with glibc 2.36. Defined here, by getrandom(2), the binary runs on 2.34 as well (RHEL 9, Ubuntu 22.04).
 #include <sys/random.h>
 
 #include <cstdint>

@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 build=$1
 shift
 
-sources=$(find src python/native tests bench fuzz -name '*.cpp' -o -name '*.hpp' -o -name '*.h' -o -name '*.c' | sort)
+sources=$(git ls-files '*.cpp' '*.hpp' '*.h' '*.c')
 status=0
 unformatted=$(echo "$sources" | xargs -P "$(nproc)" -n 48 clang-format --dry-run -Werror 2>&1 |
   sed -n 's/^\([^: ]*\):[0-9]*:[0-9]*: error: .*/\1/p' | sort -u)
