@@ -124,11 +124,16 @@ class Fleet:
                     out[message["groupLabels"].get("work", "")].append(alert)
         return out
 
-    def until_groups(self, keys, seconds=120):
+    def until(self, condition, seconds, what):
+        """As until(), and a failure shows the groups and what the servers logged."""
         try:
-            return until(lambda: (lambda g: g if set(g) >= set(keys) else None)(self.groups()), seconds, "a group of each job")
+            return until(condition, seconds, what)
         except AssertionError as late:
-            self.test.fail(f"{late}; groups: {sorted(self.groups())}\n{self.servers.logs()}")
+            groups = {key: [alert["labels"] for alert in alerts] for key, alerts in sorted(self.groups().items())}
+            self.test.fail(f"{late}; groups: {json.dumps(groups, indent=1)}\n{self.servers.logs()}")
+
+    def until_groups(self, keys, seconds=120):
+        return self.until(lambda: (lambda g: g if set(g) >= set(keys) else None)(self.groups()), seconds, "a group of each job")
 
     def silence(self, **matchers):
         now = datetime.datetime.now(datetime.timezone.utc)
@@ -221,10 +226,10 @@ class Alerts(unittest.TestCase):
         self.assertEqual(set(groups), set(expected))
         for key, owner in expected.items():
             self.check_group(key, groups[key], owner, fleet.relay.address)
-        until(lambda: len(fleet.groups()["job 800"]) == 2, 60, "both GPUs of the first")
+        fleet.until(lambda: len(fleet.groups()["job 800"]) == 2, 60, "both GPUs of the first")
         fleet.write([dcgm_labels("node9", i, hpc_job=str(800 + i), user=OWNERS[i % 3]) for i in range(3)])
         fleet.watch()
-        until(lambda: [len(fleet.groups()[f"job {800 + i}"]) for i in range(3)] == [3, 2, 2], 120, "the GPUs of both")
+        fleet.until(lambda: [len(fleet.groups()[f"job {800 + i}"]) for i in range(3)] == [3, 2, 2], 120, "the GPUs of both")
         self.assertEqual(set(fleet.groups()), set(expected))
 
     def test_silences_and_inhibition_hold_for_what_a_watch_says(self):
