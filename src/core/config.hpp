@@ -157,6 +157,14 @@ struct PolicyFile {
 };
 
 struct Config {
+  // Out of line, or each file that has one would generate them.
+  Config();
+  Config(const Config&);
+  Config& operator=(const Config&);
+  Config(Config&&) noexcept;
+  Config& operator=(Config&&) noexcept;
+  ~Config();
+
   DetectionConfig detection;
   AlertConfig alert;
   SeverityConfig severity;

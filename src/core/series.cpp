@@ -42,6 +42,9 @@ std::optional<Metric> parse_metric(std::string_view name) {
   return std::nullopt;
 }
 
+Catalog::Catalog() = default;
+Catalog::~Catalog() = default;
+
 SeriesId Catalog::intern(const SeriesKey& key) {
   const auto [it, added] = ids_.try_emplace(key_text(key), static_cast<SeriesId>(given_));
   if (added) {

@@ -151,9 +151,11 @@ struct ProcessInfo {
 /// retired; nothing is kept for those that are.
 class Catalog {
  public:
-  Catalog() = default;
+  // Out of line, or each file that has one would generate them.
+  Catalog();
   Catalog(Catalog&&) = default;
   Catalog& operator=(Catalog&&) = default;
+  ~Catalog();
 
   /// The id of `key`, created on first sight; a new one if the key's last id has been retired.
   SeriesId intern(const SeriesKey& key);

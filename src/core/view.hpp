@@ -20,6 +20,14 @@ namespace vramtrack {
 
 /// Everything a surface may show about one series.
 struct SeriesView {
+  // Out of line, or each file that has one would generate them.
+  SeriesView();
+  SeriesView(const SeriesView&);
+  SeriesView& operator=(const SeriesView&);
+  SeriesView(SeriesView&&) noexcept;
+  SeriesView& operator=(SeriesView&&) noexcept;
+  ~SeriesView();
+
   SeriesId id{};
   SeriesKey key;
   DeviceInfo device;
