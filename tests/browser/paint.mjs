@@ -1,74 +1,39 @@
-// Terminals as pictures: cells on a canvas of Chromium, with Braille, blocks and lines as terminals draw them.
-const kBase = ["#000000", "#cd3131", "#0dbc79", "#e5e510", "#2472c8", "#bc3fbc", "#11a8cd", "#e5e5e5",
-  "#666666", "#f14c4c", "#23d18b", "#f5f543", "#3b8eea", "#d670d6", "#29b8db", "#ffffff"];
-export function colourOf(n) {
-  if (n < 16) return kBase[n];
-  if (n >= 232) return `rgb(${Array(3).fill(8 + 10 * (n - 232)).join()})`;
-  const level = (v) => (v === 0 ? 0 : 55 + 40 * v);
-  return `rgb(${[Math.floor((n - 16) / 36), Math.floor((n - 16) / 6) % 6, (n - 16) % 6].map(level).join()})`;
+// Terminals as pictures: what `top` writes, in xterm.js in Chromium.
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { root } from "./machine.mjs";
+
+const require = createRequire(join(root, "page/package.json"));
+const kAdvance = 0.60205; // of DejaVu Sans Mono, in parts of its size: a cell is a whole number of pixels wide
+const kTheme = { background: "#14181d", foreground: "#d7dce2" };
+
+/** A screen as screens_test writes it, of each cell its character, colour and signs ("b", "d", "r", "u"), as text with escape sequences. */
+function written({ columns, cells }) {
+  let out = "";
+  cells.forEach(([text, colour, signs], at) => {
+    if (at > 0 && at % columns === 0) out += "\r\n";
+    const codes = [0, ...(colour < 0 ? [] : [38, 5, colour]), ...[["b", 1], ["d", 2], ["u", 4], ["r", 7]].filter(([sign]) => signs.includes(sign)).map(([, code]) => code)];
+    out += `\x1b[${codes.join(";")}m${text || " "}`;
+  });
+  return out;
 }
 
-/** Runs in the page: paints the cells on a canvas without seams. */
-function paint({ lines, columns, rows, w, h, font }) {
-  const [ink, paper] = ["#d7dce2", "#14181d"];
-  const canvas = document.createElement("canvas");
-  document.body.style.margin = "0";
-  document.body.replaceChildren(canvas);
-  const pad = 8;
-  canvas.width = columns * w + 2 * pad;
-  canvas.height = rows * h + 2 * pad;
-  canvas.style.display = "block";
-  const ctx = canvas.getContext("2d");
-  ctx.fillStyle = paper;
-  ctx.fillRect(0, 0, canvas.width, canvas.height);
-  ctx.textBaseline = "alphabetic";
-  lines.forEach((cells, row) => cells.forEach((cell, column) => {
-    const [x, y] = [pad + column * w, pad + row * h];
-    let front = cell.colour ?? ink;
-    ctx.globalAlpha = 1;
-    if (cell.reverse) {
-      ctx.fillStyle = front;
-      ctx.fillRect(x, y, w, h);
-      front = paper;
-    }
-    ctx.fillStyle = front;
-    ctx.strokeStyle = front;
-    ctx.globalAlpha = cell.dim ? 0.6 : 1;
-    const code = cell.text.codePointAt(0);
-    if (code >= 0x2800 && code <= 0x28ff) {
-      const dots = [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2], [0, 3], [1, 3]];
-      dots.forEach(([dx, dy], bit) => {
-        if ((code - 0x2800) >> bit & 1) ctx.fillRect(x + 1 + dx * 4, y + 1 + Math.round(dy * h / 4), 2, 2);
-      });
-    } else if (cell.text === "█") {
-      ctx.fillRect(x, y + 2, w, h - 4);
-    } else if (cell.text === "░") {
-      ctx.globalAlpha = 0.3;
-      ctx.fillRect(x, y + 2, w, h - 4);
-    } else if ("─│┌┐└┘├┤┬┴".includes(cell.text)) {
-      const [mx, my] = [x + w / 2, y + Math.floor(h / 2) + 0.5];
-      const to = { "─": "lr", "│": "ud", "┌": "rd", "┐": "ld", "└": "ru", "┘": "lu", "├": "udr", "┤": "udl", "┬": "lrd", "┴": "lru" }[cell.text];
-      ctx.beginPath();
-      for (const side of to) {
-        ctx.moveTo(mx, my);
-        ctx.lineTo(side === "l" ? x : side === "r" ? x + w : mx, side === "u" ? y : side === "d" ? y + h : my);
-      }
-      ctx.stroke();
-    } else if (cell.text !== " ") {
-      ctx.font = `${cell.bold ? "bold " : ""}${font}px "DejaVu Sans Mono", monospace`;
-      ctx.fillText(cell.text, x, y + font);
-    }
-    if (cell.underline) ctx.fillRect(x, y + h - 2, w, 1);
-  }));
-}
-
-/** A picture of `lines` of cells, as a PNG. A cell of a large screen is smaller: the picture is as wide as a page either way. */
-export async function pictureOfScreen(browser, { lines, columns, rows }) {
-  const [w, h, font] = columns > 150 ? [7, 15, 11.5] : [8, 17, 13];
-  const page = await browser.newPage({ viewport: { width: columns * w + 16, height: rows * h + 16 } });
+/** A picture of a screen, as a PNG. A cell of a large screen is smaller: the picture is as wide as a page either way. */
+export async function pictureOfScreen(browser, screen) {
+  const { columns, rows } = screen;
+  const page = await browser.newPage({ viewport: { width: 1700, height: 1000 } });
   try {
-    await page.evaluate(paint, { lines, columns, rows, w, h, font });
-    return await page.screenshot();
+    const library = require.resolve("@xterm/xterm");
+    await page.setContent(`<style>${readFileSync(join(library, "../../css/xterm.css"), "utf8")}body { margin: 0; background: ${kTheme.background} } #screen { display: inline-block; padding: 8px }</style><div id="screen"></div>`);
+    await page.addScriptTag({ path: library });
+    await page.evaluate(async ({ text, columns, rows, fontSize, theme }) => {
+      const terminal = new Terminal({ cols: columns, rows, fontSize, theme, lineHeight: 1.1, fontFamily: '"DejaVu Sans Mono", monospace', scrollback: 0, cursorInactiveStyle: "none", drawBoldTextInBrightColors: false });
+      terminal.open(document.getElementById("screen"));
+      await new Promise((done) => terminal.write(`\x1b[?25l${text}`, done));
+      await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+    }, { text: written(screen), columns, rows, fontSize: (columns > 150 ? 7 : 8) / kAdvance, theme: kTheme });
+    return await page.locator("#screen").screenshot();
   } finally {
     await page.close();
   }

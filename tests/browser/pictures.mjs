@@ -16,7 +16,7 @@ import { extname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { startFleet } from "./fleet_machine.mjs";
 import { here, launch, openPage, patience, root, skip, startAgent } from "./machine.mjs";
-import { colourOf, pictureOfScreen } from "./paint.mjs";
+import { pictureOfScreen } from "./paint.mjs";
 
 const kMostDifferent = 0.002; // of a picture's pixels
 const kMostDifferentInStripe = 0.005; // of the pixels of each stripe of kStripe rows: a changed line of text is more
@@ -33,18 +33,37 @@ const require = createRequire(join(root, "page/package.json"));
 const kDesktop = { width: 1280, height: 900 };
 const kPhone = { width: 390, height: 844 };
 const kScreens = ["overview_young_80x24", "overview_young_120x40", "overview_young_200x50", "overview_one_60x16", "overview_one_80x24", "overview_one_120x40",
-  "overview_one_200x50", "overview_eight_120x40", "overview_eight_200x50", "overview_ended_80x24", "overview_ended_120x40", "overview_ended_200x50", "predict_one_120x40", "detail_gpu_120x40",
+  "overview_one_200x50", "overview_lines_80x24", "overview_lines_120x40", "detail_process_lines_120x40", "overview_eight_120x40", "overview_eight_200x50", "overview_ended_80x24", "overview_ended_120x40", "overview_ended_200x50", "predict_one_120x40", "detail_gpu_120x40",
   "alerts_120x40"];
+/** What an agent answers where the leaking process runs under `vramtrack run`: those of a simulation do not. */
+const kLines = {
+  "/api/v1/sites": { processes: [{ pid: 4242, user: "ada" }] },
+  "/api/v1/sites?pid=4242": {
+    schema: "vramtrack.trace_report.v1", program: "python train.py --config resnet50.yaml", duration_s: 3124, residual_bytes: null, sites_left_out: 3,
+    verdict: { leak: true, can_tell: true, because: "1 site kept growing to the end of 45,210 events", next_step: "", growth_bytes_per_s: 10521000 },
+    sites: [
+      { leak: true, site: "train.py:57 train_step", call: "cuMemAlloc", live_bytes: 27_917_287_424, live_count: 13312, growth_bytes_per_s: 10_521_000,
+        frames: [{ function: "train_step", file: "train.py", line: 57, python: true }, { function: "main", file: "train.py", line: 112, python: true }] },
+      { leak: false, site: "resnet.py:12 load_model", call: "cuMemAlloc", live_bytes: 26_843_545_600, live_count: 291, growth_bytes_per_s: 0, frames: [] },
+      { leak: false, site: "optim/adam.py:88 step", call: "cuMemAlloc", live_bytes: 4_294_967_296, live_count: 582, growth_bytes_per_s: 0, frames: [] },
+    ],
+  },
+};
 /** Of the page: what it is given, where it is opened, and how. */
 const kPages = {
   "page-overview": { given: "machine", at: "#/", size: kDesktop, theme: "light" },
+  "page-overview-dark": { given: "machine", at: "#/", size: kDesktop, theme: "dark" },
   "page-overview-phone": { given: "machine", at: "#/", size: kPhone, theme: "dark" },
+  "page-overview-line": { given: "machine", at: "#/", size: kDesktop, theme: "light", more: kLines, shown: ".leaking-line" },
   "page-gpu-leaks": { given: "machine", gpu: 0, size: kDesktop, theme: "dark" },
+  "page-gpu-leaks-line": { given: "machine", gpu: 0, size: kDesktop, theme: "light", more: kLines, shown: "table.lines", use: (page) => page.click("table.lines summary") },
   "page-gpu-leaks-phone": { given: "machine", gpu: 0, size: kPhone, theme: "light" },
   "page-gpu-steady": { given: "machine", gpu: 1, size: kDesktop, theme: "light" },
+  "page-gpu-steady-phone": { given: "machine", gpu: 1, size: kPhone, theme: "dark" },
   "page-alerts": { given: "machine", at: "#/alerts", size: kDesktop, theme: "dark" },
   "page-alerts-phone": { given: "machine", at: "#/alerts", size: kPhone, theme: "light" },
   "page-fleet": { given: "fleet", at: "fleet.html", size: kDesktop, theme: "light", use: (page) => page.click("tr[data-job] summary") },
+  "page-fleet-dark": { given: "fleet", at: "fleet.html", size: kDesktop, theme: "dark" },
   "page-fleet-phone": { given: "fleet", at: "fleet.html", size: kPhone, theme: "dark" },
 };
 /** The moment itself, and who held the most then. */
@@ -84,8 +103,9 @@ function question(path) {
 }
 
 /** Serves the dashboard, and what was recorded of an agent's answers; its events never end. */
-async function replay(given) {
-  const { answers } = JSON.parse(readFileSync(join(pictures, `${given}.json`), "utf8"));
+async function replay(given, more) {
+  const { answers: recorded } = JSON.parse(readFileSync(join(pictures, `${given}.json`), "utf8"));
+  const answers = { ...recorded, ...more };
   const types = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
   const server = createServer((request, response) => {
     const url = new URL(request.url, "http://here");
@@ -112,8 +132,8 @@ async function drawnWithAnswers(page, answers, shown) {
   }
 }
 
-async function pictureOfPage(browser, { given, at, gpu, size, theme, use }) {
-  const agent = await replay(given);
+async function pictureOfPage(browser, { given, at, gpu, size, theme, use, more, shown }) {
+  const agent = await replay(given, more);
   const context = await browser.newContext({ viewport: size, timezoneId: "UTC", colorScheme: theme, reducedMotion: "reduce" });
   try {
     const page = await context.newPage();
@@ -130,6 +150,7 @@ async function pictureOfPage(browser, { given, at, gpu, size, theme, use }) {
       await page.locator("li.gpu h3 a").nth(gpu).click();
       await drawnWithAnswers(page, answers, ".chart:not([data-points='0'])");
     }
+    if (shown) await drawnWithAnswers(page, answers, shown);
     if (use) await use(page);
     return await pictureOf(page);
   } finally {
@@ -150,15 +171,6 @@ async function pictureOfFile(browser, folder, { command, file, size, use }) {
   } finally {
     await context.close();
   }
-}
-
-/** A screen as screens_test writes it: of each cell its character, colour and signs ("b", "d", "r", "u"). */
-function screenOf(file) {
-  const { columns, rows, cells } = JSON.parse(readFileSync(file, "utf8"));
-  const lines = Array.from({ length: rows }, (_, y) => cells.slice(y * columns, (y + 1) * columns).map(([text, colour, signs]) => ({
-    text: text || " ", colour: colour < 0 ? undefined : colourOf(colour), bold: signs.includes("b"), dim: signs.includes("d"), reverse: signs.includes("r"), underline: signs.includes("u"),
-  })));
-  return { columns, rows, lines };
 }
 
 /** Keeps what `page` is answered from now on. */
@@ -277,7 +289,7 @@ try {
   execFileSync(binary, ["simulate", "leaking_training", "--csv", "gpu.csv", "--process-csv", "apps.csv"], { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
   execFileSync("python3", [join(here, "snapshots.py"), folder]);
   const all = [
-    ...kScreens.map((name) => [`top-${name}`, () => pictureOfScreen(browser, screenOf(join(folder, `${name}.json`)))]),
+    ...kScreens.map((name) => [`top-${name}`, () => pictureOfScreen(browser, JSON.parse(readFileSync(join(folder, `${name}.json`), "utf8")))]),
     ...Object.entries(kPages).map(([name, what]) => [name, () => pictureOfPage(browser, what)]),
     ...Object.entries(kFiles).map(([name, what]) => [name, () => pictureOfFile(browser, folder, what)]),
   ].filter(([name]) => wanted(name));
