@@ -2,8 +2,8 @@
 // memory_leak pattern of its documentation, both with samples in the place of calls.
 #include <cmath>
 
+#include "core/statistics.hpp"
 #include "detect/regression.hpp"
-#include "detect/stats.hpp"
 #include "rivals_parts.hpp"
 
 namespace vramtrack::accuracy {
@@ -34,7 +34,7 @@ class GrowthTrend final : public Rival {
     if (fit.slope_per_s <= 0 || fit.r_squared <= 0.25) return false;
     if (all.n >= kSurelySignificant || fit.r_squared >= 1) return true;
     const double t = std::sqrt(fit.r_squared * (all.n - 2) / (1 - fit.r_squared));
-    return 2 * (1 - student_t_cdf(t, all.n - 2)) < 0.05;
+    return 2 * (1 - students_t_cdf(t, all.n - 2)) < 0.05;
   }
 
   bool started_ = false;

@@ -1,4 +1,6 @@
 // The straight line through points and the test for a rise, for MemoryAnalyzer; texts made printable.
+#include "core/statistics.hpp"
+
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
@@ -6,10 +8,8 @@
 #include <tuple>
 
 #include "bindings.hpp"
-#include "core/kendall.hpp"
+#include "core/moments.hpp"
 #include "core/printable.hpp"
-#include "detect/regression.hpp"
-#include "detect/stats.hpp"
 
 namespace vramtrack::python {
 namespace {
@@ -26,7 +26,7 @@ std::tuple<double, double, double> linear_fit(const Column& x, const Column& y) 
   const double degrees = moments.n - 2;
   if (std::abs(r) >= 1) return {slope, r, 0};
   const double t = r * std::sqrt(degrees / (1 - r * r));
-  return {slope, r, 2 * student_t_cdf(-std::abs(t), degrees)};
+  return {slope, r, 2 * students_t_cdf(-std::abs(t), degrees)};
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/median.hpp"
+#include "core/statistics.hpp"
 #include "core/units.hpp"
 #include "detect/rivals.hpp"
 #include "detect/window.hpp"
@@ -265,8 +266,9 @@ void weigh_chance(const Window& w, const EvidenceContext& context, Evidence& e) 
   e.nats = w.nats;
   e.noise = noise_weight(e.nats, w.starts);
   if (e.quiet_s >= kLongQuiet * e.duration_s && e.noise > kSlightNoise)
-    e.noise = std::clamp(kLevelChanges * std::max(order_by_chance(w), 1 / std::tgamma(e.rises + 1)),
-                         e.noise / kMostByOrder, e.noise);
+    e.noise =
+        std::clamp(kLevelChanges * std::max(order_by_chance(w), rising_order_p(static_cast<std::size_t>(e.rises))),
+                   e.noise / kMostByOrder, e.noise);
   e.noise /= e.clockwork;
   e.probability = probability_beside(e.noise + e.warm_up + e.cycle + e.churn + e.day, context, e);
 }

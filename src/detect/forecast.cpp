@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "core/kendall.hpp"
 #include "core/median.hpp"
+#include "core/statistics.hpp"
 #include "detect/kink.hpp"
 #include "detect/regression.hpp"
 

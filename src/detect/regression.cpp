@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "detect/stats.hpp"
+#include "core/statistics.hpp"
 
 namespace vramtrack {
 namespace {
@@ -48,7 +48,7 @@ Fit fit_line(const Moments& m) {
   if (t > kCertainT && degrees > kCertainDegrees) {
     fit.p_value = 0;
   } else if (fit.slope_se > 0) {
-    fit.p_value = 1 - student_t_cdf(t, degrees);
+    fit.p_value = 1 - students_t_cdf(t, degrees);
   } else {
     fit.p_value = fit.slope_per_s > 0 ? 0 : 1;
   }

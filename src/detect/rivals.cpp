@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "core/kendall.hpp"
+#include "core/statistics.hpp"
 #include "core/units.hpp"
 
 namespace vramtrack {
@@ -111,18 +111,9 @@ constexpr double kLeastLeakDensity = 1e-3;
 /// Where the centroid of a steady growth lies.
 constexpr double kSteadyCentroid = 0.5;
 
-double normal_cdf(double z) {
-  return 0.5 * std::erfc(-z / std::sqrt(2.0));
-}
-
-/// Density of a normal distribution, `z` deviations from its mean.
-double normal_density(double z, double deviation) {
-  return std::exp(-0.5 * z * z) / (deviation * std::sqrt(2 * M_PI));
-}
-
 /// Chance that a log-normal duration is longer.
 double longer(double than_s, double median_s, double sigma) {
-  return 1 - normal_cdf(std::log(std::max(than_s, 1.0) / median_s) / sigma);
+  return normal_cdf(-std::log(std::max(than_s, 1.0) / median_s) / sigma);
 }
 
 }  // namespace
@@ -133,11 +124,11 @@ double noise_weight(double nats, double starts) {
 
 double order_by_chance(const Window& w) {
   const std::size_t points = w.last - w.first + 1;
-  const auto n = static_cast<double>(points);
-  const auto s = static_cast<double>(kendall_score(points, [&](std::size_t i) { return w.floor_at(w.first + i); }));
+  const std::int64_t s = kendall_score(points, [&](std::size_t i) { return w.floor_at(w.first + i); });
   if (s <= 0) return kNoOrder;
-  if (points < kNormalPoints) return s >= n * (n - 1) / 2 ? 1 / std::tgamma(n + 1) : kNoOrder;
-  return 1 - normal_cdf((s - 1) / std::sqrt(kendall_variance(n)));  // 1: the correction for continuity
+  if (points < kNormalPoints)
+    return s == static_cast<std::int64_t>(points * (points - 1) / 2) ? rising_order_p(points) : kNoOrder;
+  return kendall_normal_p(s, kendall_variance(static_cast<double>(points)));
 }
 
 double keeps_time(const Window& w, double least_step_bytes) {
@@ -175,7 +166,7 @@ double keeps_time(const Window& w, double least_step_bytes) {
 double going_on_ratio(double centroid, double se) {
   const double spread = std::sqrt(se * se + kLeakSpread * kLeakSpread);  // std::hypot would need glibc 2.35
   const double z = std::min(0.0, centroid - kSteadyCentroid) / spread;
-  const double leak = normal_density(z, spread);
+  const double leak = normal_pdf(z) / spread;
   const double blur = std::max(se, kLeastBlur);
   const double warm =
       (normal_cdf((kWarmHigh - centroid) / blur) - normal_cdf((kWarmLow - centroid) / blur)) / (kWarmHigh - kWarmLow);
@@ -216,7 +207,7 @@ double day_weight(const Evidence& e, double life_s) {
   const double spread = std::sqrt(e.centroid_se * e.centroid_se + kLeakSpread * kLeakSpread);
   const double z = (e.centroid - kSteadyCentroid) / spread;
   if (z < kBend) return 0;
-  const double leak = normal_density(z, spread);
+  const double leak = normal_pdf(z) / spread;
   const double blur = std::max(e.centroid_se, kLeastBlur);
   const double day =
       (normal_cdf((kDayHigh - e.centroid) / blur) - normal_cdf((kSteadyCentroid - e.centroid) / blur)) / kDayWidth;

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
+#include "core/statistics.hpp"
 #include "core/units.hpp"
 
 namespace vramtrack {
@@ -31,10 +31,6 @@ constexpr double kOthersRise = 19;
 constexpr double kOwn = 0.5;
 constexpr double kMostFamiliar = 16;
 constexpr double kMostOdds = 16;
-
-double log_beta(double a, double b) {
-  return std::lgamma(a) + std::lgamma(b) - std::lgamma(a + b);
-}
 
 /// Whether the sibling rose from the lower quarter of the rise to the upper one at about the same pace.
 bool made_the_rise(const FloorCurve& sibling, const Rise& rise) {
@@ -101,10 +97,9 @@ SiblingsWord siblings_word(int still, int rising, int ended) {
     return w;
   }
   // If healthy, the chance that a sibling rises, too, is anything from 0 to 1; each number of them is equally likely.
-  const double n = w.siblings;
-  const double healthy = 1 / (n + 1);
-  const double ways = std::lgamma(n + 1) - std::lgamma(still + 1.0) - std::lgamma(rising + 1.0);
-  const double own = std::exp(ways + log_beta(rising + 1.0, still + kOthersRise) - log_beta(1, kOthersRise));
+  const double healthy = 1 / (w.siblings + 1.0);
+  const double own =
+      beta_binomial_pmf(static_cast<std::size_t>(rising), static_cast<std::size_t>(w.siblings), 1, kOthersRise);
   w.kind = SiblingMove::still;
   w.of_them = still;
   w.odds = std::max(1.0, kOwn * own / healthy + (1 - kOwn));

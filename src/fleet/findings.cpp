@@ -11,6 +11,7 @@
 
 #include "core/format.hpp"
 #include "core/order.hpp"
+#include "core/statistics.hpp"
 #include "report/conclusion.hpp"
 
 namespace vramtrack::fleet {
@@ -156,7 +157,7 @@ std::vector<SharedValue> shared_values(const std::vector<const Run*>& leaking, c
       shared.value = value;
       shared.leaking_of = leaking.size();
       shared.healthy_of = healthy.size();
-      shared.p_value = fisher_exact(shared.leaking, shared.leaking_of, shared.healthy, shared.healthy_of);
+      shared.p_value = fisher_exact_p(shared.leaking, shared.leaking_of, shared.healthy, shared.healthy_of);
       out.push_back(shared);
     }
   }
@@ -301,8 +302,8 @@ void find_versions(const std::vector<Run>& runs, std::vector<FleetFinding>& out)
         if (std::find(finding.nodes.begin(), finding.nodes.end(), node) == finding.nodes.end())
           finding.nodes.push_back(node);
     }
-    finding.p_value = fisher_exact(with_leaking, with_leaking + without_leaking, with - with_leaking,
-                                   with + without - with_leaking - without_leaking);
+    finding.p_value = fisher_exact_p(with_leaking, with_leaking + without_leaking, with - with_leaking,
+                                     with + without - with_leaking - without_leaking);
     finding.text = fmt::format(
         "{} began to leak when its image changed from {} to {}: {} of {} runs of the new one leak, and {} of {} of the "
         "others. "
@@ -400,21 +401,6 @@ std::string_view to_string(FindingKind kind) {
 std::string_view to_string(JobState state) {
   constexpr std::array<std::string_view, 3> kNames = {"leaks", "suspected", "ended"};
   return kNames[static_cast<std::size_t>(state)];
-}
-
-double fisher_exact(std::size_t leaking, std::size_t leaking_of, std::size_t healthy, std::size_t healthy_of) {
-  const auto n = [](std::size_t count) { return static_cast<double>(count); };
-  const auto log_choose = [&](std::size_t from, std::size_t take) {
-    return std::lgamma(n(from) + 1) - std::lgamma(n(take) + 1) - std::lgamma(n(from - take) + 1);
-  };
-  const std::size_t with = leaking + healthy;
-  const std::size_t all = leaking_of + healthy_of;
-  double p_value = 0;
-  for (std::size_t k = leaking; k <= std::min(leaking_of, with); ++k) {
-    if (with - k > healthy_of) continue;
-    p_value += std::exp(log_choose(leaking_of, k) + log_choose(healthy_of, with - k) - log_choose(all, with));
-  }
-  return std::min(p_value, 1.0);
 }
 
 FleetFindings find(const Scan& scan) {

@@ -94,9 +94,4 @@ struct FleetFindings {
 FleetFindings find(const Scan& scan);
 FleetFindings find(Scan&&) = delete;
 
-/// Of `leaking_of` things that leak and `healthy_of` that do not, `leaking` and `healthy` have a value: how likely it
-/// is that at least as many of the leaking ones have it, were leaks dealt out at random. R. A. Fisher, "Statistical
-/// Methods for Research Workers", 1934, section 21.02. O(leaking_of).
-double fisher_exact(std::size_t leaking, std::size_t leaking_of, std::size_t healthy, std::size_t healthy_of);
-
 }  // namespace vramtrack::fleet

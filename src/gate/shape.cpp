@@ -4,9 +4,9 @@
 #include <cmath>
 #include <utility>
 
-#include "core/kendall.hpp"
 #include "core/median.hpp"
 #include "core/moments.hpp"
+#include "core/statistics.hpp"
 #include "gate/signed_rank.hpp"
 
 namespace vramtrack::gate {

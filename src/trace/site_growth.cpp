@@ -1,10 +1,9 @@
 #include "trace/site_growth.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
-#include "core/kendall.hpp"
+#include "core/statistics.hpp"
 
 namespace vramtrack::trace {
 namespace {
@@ -13,17 +12,6 @@ constexpr std::size_t kMostFloors = 64;
 /// A rise that is slower than this fraction of its earlier rate is coming to an end.
 constexpr double kSlow = 0.5;
 constexpr double kSlowErrorRate = 0.1;
-
-/// P(X <= few) of few + many throws of a fair coin.
-double binomial_tail(std::int64_t few, std::int64_t many) {
-  const auto n = static_cast<double>(few + many);
-  double sum = 0;
-  for (std::int64_t k = 0; k <= few; ++k) {
-    const auto x = static_cast<double>(k);
-    sum += std::exp(std::lgamma(n + 1) - std::lgamma(x + 1) - std::lgamma(n - x + 1) - n * std::log(2.0));
-  }
-  return std::min(sum, 1.0);
-}
 
 /// Whether the last third rises by less than the first third did, and not by chance.
 bool slows_down(std::span<const Floor> floors) {
@@ -36,7 +24,9 @@ bool slows_down(std::span<const Floor> floors) {
   const std::int64_t early = floors[third].blocks - floors[0].blocks;
   const std::int64_t late = floors[last].blocks - floors[last - third].blocks;
   if (early <= 0 || late < 0 || early + late > 10'000) return true;
-  return late < early && binomial_tail(late, early) < kSlowErrorRate;
+  // Of blocks that come at one rate, as many fall into either third.
+  return late < early &&
+         binomial_cdf(static_cast<std::size_t>(late), static_cast<std::size_t>(late + early), 0.5) < kSlowErrorRate;
 }
 
 /// The largest fall from one floor to a later one.

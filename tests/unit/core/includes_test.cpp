@@ -70,7 +70,7 @@ const std::vector<Confined>& confined_headers() {
       {"prometheus/", {"report"}, true, 1},
       {"curses.h", {"top"}, true, 1},
       {"CLI/", {"cli"}, true, 1},
-      {"boost/", {"detect"}, true, 1},
+      {"boost/", {"core"}, true, 1},
       {"elfutils/", {"symbolize", "telemetry"}, true, 2},
       {"bpf/", {"telemetry"}, true, 2},
       {"snappy.h", {"fleet"}, true, 1},

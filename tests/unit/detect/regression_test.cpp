@@ -6,7 +6,6 @@
 #include <cmath>
 #include <vector>
 
-#include "detect/stats.hpp"
 #include "detect/trend_window.hpp"
 
 namespace vramtrack {
@@ -82,15 +81,6 @@ TEST(Regression, AnExactLineIsCertainAndAConstantSaysNothing) {
   EXPECT_EQ(flat.slope_per_s, 0);
   EXPECT_EQ(flat.r_squared, 0);
   EXPECT_EQ(flat.p_value, 1);
-}
-
-TEST(Regression, StudentsTableValues) {
-  EXPECT_NEAR(student_t_cdf(0, 5), 0.5, 1e-12);
-  EXPECT_NEAR(student_t_cdf(6.313752, 1), 0.95, 1e-6);
-  EXPECT_NEAR(student_t_cdf(2.570582, 5), 0.975, 1e-6);
-  EXPECT_NEAR(student_t_cdf(-2.570582, 5), 0.025, 1e-6);
-  EXPECT_NEAR(student_t_cdf(1.281552, 1e7), 0.90, 1e-6);
-  EXPECT_NEAR(student_t_cdf(1, 1), 0.75, 1e-12);  // Cauchy: 1/2 + atan(1)/pi
 }
 
 TEST(Regression, TimeToTheLimitFollowsTheSlopesInterval) {
