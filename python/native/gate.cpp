@@ -1,8 +1,10 @@
 // The leak gate's statistics, shared with `vramtrack test`.
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <limits>
+#include <utility>
 
 #include "bindings.hpp"
 #include "core/format.hpp"
@@ -52,6 +54,15 @@ void add_gate(nb::module_& module) {
       },
       nb::arg("used_bytes").noconvert(), nb::arg("limit_bytes"), nb::arg("error_rate"), nb::arg("contaminated_blocks"),
       nb::arg("unit"));
+  module.def(
+      "test_short_growth",
+      [](const Column& used_bytes, double error_rate, double rise_bytes, double least_bytes) {
+        if (used_bytes.size() < 3) throw nb::value_error("at least three values");
+        const gate::ShortGrowth growth =
+            gate::test_short_growth({used_bytes.data(), used_bytes.size()}, error_rate, rise_bytes, least_bytes);
+        return std::pair(growth.grows, growth.p_value);
+      },
+      nb::arg("used_bytes").noconvert(), nb::arg("error_rate"), nb::arg("rise_bytes"), nb::arg("least_bytes"));
   nb::class_<gate::LeakGate>(module, "LeakGate")
       .def(
           "__init__",

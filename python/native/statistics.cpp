@@ -1,4 +1,4 @@
-// The straight line through points and the test for a rise, for MemoryAnalyzer; texts made printable.
+// The straight line through points, for MemoryAnalyzer; texts made printable.
 #include "core/statistics.hpp"
 
 #include <nanobind/stl/string.h>
@@ -33,12 +33,6 @@ std::tuple<double, double, double> linear_fit(const Column& x, const Column& y) 
 
 void add_statistics(nb::module_& module) {
   module.def("linear_fit", &linear_fit, nb::arg("x").noconvert(), nb::arg("y").noconvert());
-  module.def(
-      "mann_kendall_p",
-      [](const Column& values) {
-        return mann_kendall_p({values.data(), values.size()});
-      },
-      nb::arg("values").noconvert());
   module.def(
       "printable",
       [](const nb::bytes& text) {

@@ -13,7 +13,7 @@ from vramtrack import _core
 from vramtrack import documented_rules as documented
 from vramtrack.findings import MemoryPattern, PerformanceInsight, repeated_pattern, spikes_pattern
 from vramtrack.profiler import ProfileResult
-from vramtrack.statistics import mann_kendall_p, mean, median, quantile
+from vramtrack.statistics import mean, median, quantile
 from vramtrack.units import GIB, MIB, format_size
 
 Thresholds = Dict[str, float]
@@ -97,15 +97,9 @@ def _grows(totals: Sequence[float], thresholds: Thresholds, begins: Sequence[int
     if result.outcome != "too_short":
         leaks = result.failed and total >= thresholds["min_leak_growth_bytes"]
         return Growth(leaks, begin, total, str(result.because))
-    # A short run: the Mann-Kendall test compares every pair of calls, and each third must lie above the one before.
     if len(rest) < 6:
         return Growth(False, begin, total, f"too few to tell after warm-up: {len(rest)} (one per {each})")
-    p = mann_kendall_p(rest)
-    third = len(rest) // 3
-    floors = [min(rest[:third]), min(rest[third : 2 * third]), min(rest[2 * third :])]
-    rising = floors[0] < floors[1] < floors[2] and floors[2] >= quantile(rest[:third], 0.5)
-    slowing = (floors[2] - floors[1]) < 0.5 * (floors[1] - floors[0])
-    leaks = p < _ERROR_RATE and rising and not slowing and total >= thresholds["min_leak_growth_bytes"]
+    leaks, p = _core.test_short_growth(array("d", rest), _ERROR_RATE, total, thresholds["min_leak_growth_bytes"])
     return Growth(leaks, begin, total, f"memory rises from each {each} to the next, {len(rest)} in all, p = {p:.2g} (Mann-Kendall)")
 
 

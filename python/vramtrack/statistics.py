@@ -34,8 +34,3 @@ def median(values: Sequence[float]) -> float:
 def linear_fit(x: Sequence[float], y: Sequence[float]) -> Tuple[float, float, float]:
     """(slope, r, two-sided p) of a least-squares fit of y on x; (0, 0, 1) if there is no line."""
     return _core.linear_fit(array("d", x), array("d", y))
-
-
-def mann_kendall_p(values: Sequence[float]) -> float:
-    """The probability of this many rising pairs or more if the order were random (Mann-Kendall). O(n^2)."""
-    return _core.mann_kendall_p(array("d", values))

@@ -1,5 +1,6 @@
 // The statistics of all modules: distributions by Boost.Math, whose headers are slow to compile and included in
-// statistics.cpp alone, and tests by counting. All functions are pure, and any thread may call them.
+// statistics.cpp alone, tests by counting, and what every rule of growth asks of a rise. All functions are pure, and
+// any thread may call them.
 #pragma once
 
 #include <cstddef>
@@ -58,6 +59,28 @@ constexpr double rising_order_p(std::size_t n) {
   double p = 1;
   for (std::size_t i = 2; i <= n; ++i) p /= static_cast<double>(i);
   return p;
+}
+
+// Growth. What is judged differs (samples, iterations, snapshots, sites), and so do the tests; this they share.
+
+/// The fewest values that can show a rise at this error rate: if each is above the one before.
+/// REQUIRES: error_rate > 0.
+constexpr std::size_t least_rising(double error_rate) {
+  std::size_t n = 1;
+  while (rising_order_p(n) > error_rate) ++n;
+  return n;
+}
+
+/// Whether a rise is growth: chance explains it in no more than `error_rate` of cases, and it is large enough to
+/// matter.
+constexpr bool is_growth(double p_value, double error_rate, double rise, double least_rise) {
+  return p_value <= error_rate && rise > 0 && rise >= least_rise;
+}
+
+/// Whether growth comes to an end (a cache that fills, a warm-up): what was gained later is less than half of what was
+/// gained earlier in as many values.
+constexpr bool is_slowing(double earlier, double later) {
+  return later < 0.5 * earlier;
 }
 
 }  // namespace vramtrack

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/statistics.hpp"
 #include "core/units.hpp"
 
 namespace vramtrack {
@@ -17,8 +18,8 @@ constexpr double kSwingShare = 0.2;
 /// The next cycle has begun when this much of the fall is back.
 constexpr double kBackShare = 0.5;
 
-/// Of five values in any order, one in 120 rises throughout.
-constexpr std::size_t kLeastLows = 5;
+/// Five: in any order, one in 120 rises throughout.
+constexpr std::size_t kLeastLows = least_rising(0.01);
 /// A single step of this share of the climb is a change of what runs, not what each cycle leaves behind.
 constexpr double kMostOfClimb = 0.45;
 /// What each leaves behind continues: the later half of the cycles adds at least this share of the climb.

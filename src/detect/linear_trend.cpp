@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/statistics.hpp"
 #include "core/units.hpp"
 #include "detect/alerting_detector.hpp"
 
@@ -64,7 +65,7 @@ class LinearTrend final : public AlertingDetector {
       finding.pattern = Pattern::gradual_leak;
       finding.onset = window_.first();
       if (limit_ && fit.slope_per_s > 0) finding.oom_in_s = time_to(fit, window_.last_value(), *limit_);
-    } else if (line && fit.slope_per_s > 0 && fit.p_value < kSignificant) {
+    } else if (line && is_growth(fit.p_value, kSignificant, fit.slope_per_s, 0)) {
       finding.state = State::growing;
       finding.onset = window_.first();
       finding.because += "; " + missed(trend, 1).value_or("not yet confirmed");

@@ -10,6 +10,7 @@
 #include "core/format.hpp"
 #include "core/median.hpp"
 #include "core/printable.hpp"
+#include "core/statistics.hpp"
 #include "core/time.hpp"
 #include "core/units.hpp"
 #include "gate/shape.hpp"
@@ -24,11 +25,8 @@ constexpr double kLongWarmUp = 0.05;  ///< of all iterations
 constexpr std::size_t kWarmUpBlocks = 8;
 constexpr double kFaster = 1.25;
 constexpr double kSteadyShare = 0.65;
-constexpr double kSlowingZ = 2.33;       ///< of a normal distribution at 1e-2
 constexpr double kExponentialZ = 3.72;   ///< at 1e-4
 constexpr std::size_t kCollections = 8;  ///< this many show that what grows between them is collected
-/// If more than half of all memory ever taken is released, the memory may be collected occasionally.
-constexpr double kGivenBack = 0.5;
 
 /// Growth per iteration within each of `blocks` equal stretches of the series: the median of the last third minus that
 /// of the first third, divided by the distance between them. No two differences share an iteration, which makes them
@@ -287,6 +285,19 @@ GrowthResult test_growth(std::span<const double> used_bytes, const GrowthLimits&
                        may_go_on_slowing(tested.first(warm_up), r, growth, settled.size(), y.size());
   r.outcome = r.stopped || slowing ? Outcome::warming_up : Outcome::fails;
   return conclude(r, limits);
+}
+
+ShortGrowth test_short_growth(std::span<const double> used_bytes, double error_rate, double rise_bytes,
+                              double least_bytes) {
+  const std::size_t third = used_bytes.size() / 3;
+  const auto first = used_bytes.first(third);
+  const double low = *std::ranges::min_element(first);
+  const double middle = *std::ranges::min_element(used_bytes.subspan(third, third));
+  const double high = *std::ranges::min_element(used_bytes.subspan(2 * third));
+  ShortGrowth out{false, mann_kendall_p(used_bytes)};
+  out.grows = is_growth(out.p_value, error_rate, rise_bytes, least_bytes) && low < middle && middle < high &&
+              high >= median_of({first.begin(), first.end()}) && !is_slowing(middle - low, high - middle);
+  return out;
 }
 
 std::string error_rate_words(double error_rate) {

@@ -59,6 +59,16 @@ struct GrowthResult {
 /// Values that are not finite are replaced by the previous one. REQUIRES: the limits are finite.
 GrowthResult test_growth(std::span<const double> used_bytes, const GrowthLimits& limits);
 
+struct ShortGrowth {
+  bool grows = false;
+  double p_value = 1;  ///< of as much order by chance (Mann-Kendall)
+};
+/// Tests what is left of a series that is too short for test_growth() after its warm-up: it grows if it rises at this
+/// error rate, the lowest values of its thirds rise, too, and without slowing down, and `rise_bytes`, the rise as the
+/// caller measures it, is at least `least_bytes`. Pure; O(n^2). REQUIRES: at least three values.
+ShortGrowth test_short_growth(std::span<const double> used_bytes, double error_rate, double rise_bytes,
+                              double least_bytes);
+
 /// The fewest iterations after warm-up with which a test can fail at this error rate: three for each block.
 std::size_t least_iterations(const GrowthLimits& limits);
 

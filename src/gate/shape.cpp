@@ -12,12 +12,8 @@
 namespace vramtrack::gate {
 namespace {
 
-/// If more than half of all memory ever taken is released, the memory may be collected occasionally.
-constexpr double kGivenBack = 0.5;
 constexpr double kOneSidedZ = 3.1;      ///< of a normal distribution at 1 - 1e-3
 constexpr double kSigmaOfMad = 1.4826;  ///< of a normal distribution
-constexpr double kSlowingZ = 2.33;      ///< at 1e-2
-constexpr double kSlowing = 0.5;        ///< if late_to_early is below this, growth dies out
 constexpr double kPerhapsSlowing = 0.85;
 constexpr double kVarianceOfCentre = 1.05;  ///< Hodges-Lehmann's, relative to that of the mean of a normal distribution
 constexpr double kHardlySlowing = 0.95;
@@ -172,7 +168,7 @@ bool has_stopped(std::span<const double> y, std::span<const double> growth, doub
 }
 
 bool slows_down(std::span<const double> y, std::span<const double> growth, double late_to_early) {
-  if (late_to_early < kSlowing) return true;
+  if (is_slowing(1, late_to_early)) return true;
   if (late_to_early >= kHardlySlowing) return false;
   Moments early;
   Moments late;

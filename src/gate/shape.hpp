@@ -8,6 +8,10 @@
 
 namespace vramtrack::gate {
 
+/// If more than half of all memory ever taken is released, the memory may be collected occasionally.
+inline constexpr double kGivenBack = 0.5;
+inline constexpr double kSlowingZ = 2.33;  ///< of a normal distribution at 1e-2: growth slows down
+
 /// Medians of three, each at its first iteration, so that a single odd iteration is not a fall.
 std::vector<double> levels_of(std::span<const double> y);
 

@@ -10,6 +10,7 @@
 
 #include "core/format.hpp"
 #include "core/order.hpp"
+#include "core/statistics.hpp"
 #include "core/units.hpp"
 
 namespace vramtrack::trace {
@@ -18,8 +19,8 @@ namespace {
 constexpr std::array<std::string_view, 9> kConditionNames = {"steady",  "leak",    "fragmentation", "cache", "pending",
                                                              "outside", "too_big", "full",          "limit"};
 
-/// This many sizes are in rising order by chance once in 120 cases.
-constexpr std::size_t kShowsSizes = 5;
+/// Sizes that rise by chance in no more than this share of cases show a leak: from five of them on, one in 120.
+constexpr double kErrorRate = 0.01;
 
 /// Identifies a block: where it is, for which stack, and how large. An address that was freed and handed out again to
 /// the same line in the same size cannot be distinguished, and need not be: the site holds as much as before.
@@ -162,9 +163,9 @@ Conclusion leak_of(const Growers& growers, const Growth& growth) {
       fmt::format("{} grew at each of {} steps, by {} in total", sites, snapshots - 1, format_size(growers.bytes));
   if (!growth.is_certain)
     return {Condition::leak, fmt::format("{}, but the number of blocks did not grow; {}", grew, requested),
-            fmt::format("varying sizes rise by chance in 1 of {1} sets of {0} snapshots: take {2} snapshots at the "
+            fmt::format("varying sizes rise by chance in 1 of {1:.0f} sets of {0} snapshots: take {2} snapshots at the "
                         "same point of a step, and name all",
-                        snapshots, snapshots == 3 ? 6 : 24, kShowsSizes)};
+                        snapshots, 1 / rising_order_p(snapshots), least_rising(kErrorRate))};
   return {Condition::leak, fmt::format("{}; {}", grew, requested),
           "look at the lines below, from the top: what they allocate is kept somewhere (a list, a graph, a global, a "
           "cache without a limit)"};
@@ -246,7 +247,9 @@ Conclusion judge(Growth& growth, std::uint64_t least_bytes) {
             "compare snapshots of one run of one program, taken at the same point of a step"};
   // If a site grows while others release as much, memory only moves; it does not grow.
   if (growers.bytes >= static_cast<std::int64_t>(least_bytes) && more > 0 && more * 2 >= growers.bytes) {
-    growth.is_certain = many && (growers.by_blocks * 2 >= growers.bytes || growth.usage.size() >= kShowsSizes);
+    growth.is_certain = (many && growers.by_blocks * 2 >= growers.bytes) ||
+                        is_growth(rising_order_p(growth.usage.size()), kErrorRate, static_cast<double>(growers.bytes),
+                                  static_cast<double>(least_bytes));
     return leak_of(growers, growth);
   }
   if (rises_always(growth)) {

@@ -9,8 +9,6 @@ namespace vramtrack::trace {
 namespace {
 
 constexpr std::size_t kMostFloors = 64;
-/// A rise that is slower than this fraction of its earlier rate is coming to an end.
-constexpr double kSlow = 0.5;
 constexpr double kSlowErrorRate = 0.1;
 
 /// Whether the last third rises by less than the first third did, and not by chance.
@@ -20,7 +18,7 @@ bool slows_down(std::span<const Floor> floors) {
   const std::size_t last = floors.size() - 1;
   const auto early_bytes = static_cast<double>(floors[third].bytes - floors[0].bytes);
   const auto late_bytes = static_cast<double>(floors[last].bytes - floors[last - third].bytes);
-  if (late_bytes >= kSlow * early_bytes) return false;
+  if (!is_slowing(early_bytes, late_bytes)) return false;
   const std::int64_t early = floors[third].blocks - floors[0].blocks;
   const std::int64_t late = floors[last].blocks - floors[last - third].blocks;
   if (early <= 0 || late < 0 || early + late > 10'000) return true;

@@ -54,6 +54,14 @@ TEST(Statistics, FishersOwnExamples) {
 TEST(Statistics, TheChanceOfARise) {
   EXPECT_NEAR(rising_order_p(5), 1.0 / 120, 1e-15);
   EXPECT_EQ(rising_order_p(1), 1);
+  EXPECT_EQ(least_rising(0.01), 5U);
+  EXPECT_EQ(least_rising(0.05), 4U);
+  EXPECT_TRUE(is_growth(0.01, 0.01, 8, 8));
+  EXPECT_FALSE(is_growth(0.011, 0.01, 8, 8));
+  EXPECT_FALSE(is_growth(0.01, 0.01, 7, 8)) << "too small to matter";
+  EXPECT_FALSE(is_growth(0.01, 0.01, 0, 0)) << "no rise";
+  EXPECT_TRUE(is_slowing(10, 4.9));
+  EXPECT_FALSE(is_slowing(10, 5));
 }
 
 TEST(Kendall, ScoreCountsPairs) {

@@ -125,6 +125,24 @@ RC_GTEST_PROP(GrowthTestProperties, AnythingAtAllIsTakenIn, ()) {
   RC_ASSERT(r.warm_up_iterations <= y.size() / 2);
 }
 
+TEST(ShortGrowth, RisesThroughoutByWhatMatters) {
+  const std::vector<double> line{1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  const ShortGrowth growth = test_short_growth(line, 1e-3, 9, 9);
+  EXPECT_TRUE(growth.grows);
+  EXPECT_NEAR(growth.p_value, 4.15e-5, 1e-7) << "S = 45, variance 125, z = 44 / sqrt(125)";
+  EXPECT_FALSE(test_short_growth(line, 1e-5, 9, 9).grows) << "at a lower error rate";
+  EXPECT_FALSE(test_short_growth(line, 1e-3, 8, 9).grows) << "less than what matters";
+}
+
+TEST(ShortGrowth, NotWhatSlowsDownOrReturns) {
+  const std::vector<double> fills{0, 10, 20, 30, 31, 32, 33, 34, 35};
+  EXPECT_LT(test_short_growth(fills, 1e-3, 35, 1).p_value, 1e-3);
+  EXPECT_FALSE(test_short_growth(fills, 1e-3, 35, 1).grows);
+  const std::vector<double> returns{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0.5};
+  EXPECT_LT(test_short_growth(returns, 5e-3, 10, 1).p_value, 5e-3);
+  EXPECT_FALSE(test_short_growth(returns, 5e-3, 10, 1).grows);
+}
+
 TEST(GrowthTest, TheWordsNameTheUnitAndTheStatedErrorRate) {
   std::vector<double> y(128, 1e9);
   made::add_leak(y, 0.5);
