@@ -28,12 +28,12 @@ void look(ProbeTrace& trace) {
   for (const auto& process : trace.processes()) {
     std::int64_t held = 0, counted = 0;
     for (const CallSite& site : process->sites()) held += site.live.bytes;
-    for (std::size_t i = 0; i < kLedgers; ++i) counted += process->live_bytes(static_cast<Ledger>(i));
+    for (std::size_t i = 0; i < kMemorySpaces; ++i) counted += process->live_bytes(static_cast<MemorySpace>(i));
     if (held != counted) std::abort();
   }
   (void)trace_report_text(report, names, 10);
   (void)trace_report_json(report, names);
-  (void)trace_diff_text(profile_of(trace, names, Ledger::device), names, "a", "b", 10);
+  (void)trace_diff_text(profile_of(trace, names, MemorySpace::device), names, "a", "b", 10);
 }
 
 void put_right(std::string& bytes) {

@@ -126,7 +126,7 @@ bool is_reversed(const trace::ProbeTrace& trace) {
 }  // namespace
 
 Result<NamedChange> chosen_profile(OpenTrace& run, const TraceOptions& options) {
-  const trace::Ledger ledger = options.host ? trace::Ledger::host : trace::Ledger::device;
+  const trace::MemorySpace space = options.host ? trace::MemorySpace::host : trace::MemorySpace::device;
   std::vector<Asked> asked;
   if (!options.from.empty()) asked.push_back({"--since", options.from, asked.size()});
   if (!options.to.empty()) asked.push_back({"--until", options.to, asked.size()});
@@ -138,10 +138,10 @@ Result<NamedChange> chosen_profile(OpenTrace& run, const TraceOptions& options) 
   NamedChange out;
   std::optional<std::size_t> end;
   if (!options.to.empty()) end = asked.back().moment;
-  out.profile = trace::profile_of(run.trace, *run.names, ledger, end);
+  out.profile = trace::profile_of(run.trace, *run.names, space, end);
   out.title = fmt::format("live bytes{}", options.to.empty() ? "" : " at " + options.to);
   if (!options.from.empty()) {
-    out.profile = trace::difference(trace::profile_of(run.trace, *run.names, ledger, std::size_t{0}), out.profile);
+    out.profile = trace::difference(trace::profile_of(run.trace, *run.names, space, std::size_t{0}), out.profile);
     out.title = fmt::format("growth from {} to {}", options.from, options.to.empty() ? "the end" : options.to);
   }
   return out;

@@ -55,13 +55,13 @@ int run_events(const TraceOptions& options, Console& console) {
     std::uint32_t device;
   };
   std::vector<Event> events;
-  const trace::Ledger ledger = options.host ? trace::Ledger::host : trace::Ledger::device;
+  const trace::MemorySpace space = options.host ? trace::MemorySpace::host : trace::MemorySpace::device;
   trace::Symbols symbols;
   const auto native = native_names();
   const auto run = open_run(console, options.files, options, symbols, native.get(),
                             [&](std::uint32_t process, const trace::CallSite& site, std::uint64_t address,
                                 std::uint64_t time_us, std::int64_t bytes) -> Status {
-                              if (site.ledger != ledger) return {};
+                              if (site.space != space) return {};
                               Event event{};
                               event.process = process;
                               event.stack = site.stack;

@@ -146,13 +146,13 @@ class LiveTable {
         lines_(std::max<std::size_t>(options.top, 1)) {}
 
   std::string text(double seconds) {
-    const trace::Profile now = trace::profile_of(recording_.live(), names_, trace::Ledger::device);
+    const trace::Profile now = trace::profile_of(recording_.live(), names_, trace::MemorySpace::device);
     if (first_.empty()) first_ = now, first_s_ = seconds;
     const trace::Profile grown = trace::difference(first_, now);
     std::string out;
     for (const auto& process : recording_.live().processes())
       out += fmt::format("{:>10}  pid {}  {}\n",
-                         format_bytes(static_cast<double>(process->live_bytes(trace::Ledger::device))),
+                         format_bytes(static_cast<double>(process->live_bytes(trace::MemorySpace::device))),
                          process->process().pid, process->command().substr(0, 80));
     out +=
         fmt::format("\n{:>10} {:>12} {:>8}  line (allocated since the trace began)\n", "live", "growth/min", "blocks");
@@ -198,7 +198,7 @@ class BelowLibraries {
       std::map<std::string_view, std::int64_t> unsized;
       for (const auto& process : recording.live().processes()) {
         if (process->process().pid != pid || process->has_exit()) continue;
-        seen_bytes += process->live_bytes(trace::Ledger::device) + process->cached_bytes();
+        seen_bytes += process->live_bytes(trace::MemorySpace::device) + process->cached_bytes();
         for (const trace::CallSite& site : process->sites())
           if (site.live.blocks > 0 && site.live.bytes == 0)
             unsized[probe::info_of(site.call)->name] += site.live.blocks;

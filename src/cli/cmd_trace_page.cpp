@@ -27,7 +27,7 @@ std::string part_name(const trace::ProcessTrace& process, int device, bool is_on
 int run_page(const TraceOptions& options, Console& console) {
   if (options.output.empty() && console.is_terminal())
     return trace_failed(console, {"the timeline is an HTML page: write it to a file with --output"});
-  const trace::Ledger ledger = options.host ? trace::Ledger::host : trace::Ledger::device;
+  const trace::MemorySpace space = options.host ? trace::MemorySpace::host : trace::MemorySpace::device;
   // By process and device; the times are the process's own until its begin is known.
   std::map<std::pair<std::uint32_t, int>, trace::PagePart> parts;
   std::vector<std::pair<std::uint32_t, probe::Call>> holders;  // stack and call
@@ -38,7 +38,7 @@ int run_page(const TraceOptions& options, Console& console) {
       console, options.files, options, symbols, native.get(),
       [&](std::uint32_t process, const trace::CallSite& site, std::uint64_t /*address*/, std::uint64_t time_us,
           std::int64_t bytes) -> Status {
-        if (site.ledger != ledger) return {};
+        if (site.space != space) return {};
         const auto [holder, is_new] =
             numbers.try_emplace(static_cast<std::uint64_t>(site.stack) << 8U | static_cast<std::uint64_t>(site.call),
                                 static_cast<trace::Holder>(holders.size()));

@@ -57,13 +57,13 @@ int run_diff(const TraceOptions& options, Console& console) {
   std::unique_ptr<OpenTrace> shown;
   std::string from = options.from, to = options.to.empty() ? "the end" : options.to;
   if (is_of_two) {
-    const trace::Ledger ledger = options.host ? trace::Ledger::host : trace::Ledger::device;
+    const trace::MemorySpace space = options.host ? trace::MemorySpace::host : trace::MemorySpace::device;
     auto before = open_run(console, {options.files[0]}, options, symbols, native.get());
     if (!before) return trace_failed(console, before.error());
     auto after = open_run(console, {options.files[1]}, options, symbols, native.get());
     if (!after) return trace_failed(console, after.error());
-    change = trace::difference(trace::profile_of((*before)->trace, *(*before)->names, ledger),
-                               trace::profile_of((*after)->trace, *(*after)->names, ledger));
+    change = trace::difference(trace::profile_of((*before)->trace, *(*before)->names, space),
+                               trace::profile_of((*after)->trace, *(*after)->names, space));
     from = options.files[0];
     to = options.files[1];
     (*after)->names->know((*before)->names.get());

@@ -58,7 +58,7 @@ VRAMTRACK_HIP(hipFree, (void* memory), return give(memory, [&] { return real(mem
 
 VRAMTRACK_HIP(hipFreeAsync, (void* memory, Stream stream), return give(memory, [&] { return real(memory, stream); });)
 
-// Pinned host memory: a separate ledger, no limit.
+// Pinned host memory: counted apart, no limit.
 
 VRAMTRACK_HIP(hipHostMalloc, (void** into, std::size_t bytes, unsigned flags),
               return take(Call::hip_host_malloc, -1, bytes, into, [&] { return real(into, bytes, flags); });)

@@ -9,7 +9,7 @@ namespace {
 struct Physical {
   std::uint32_t references = 1;
   std::uint32_t mappings = 0;
-  std::uint64_t address = 0;  ///< its key in the ledger: the handle, or its first mapping
+  std::uint64_t address = 0;  ///< its key among the holdings: the handle, or its first mapping
 };
 Table<Physical> physical;
 

@@ -31,7 +31,7 @@ std::atomic<State> state{State::untouched};
 
 Ring the_ring;
 std::atomic<bool> has_recorded_end{false};
-Ledger the_ledger;
+HoldingTable the_holdings;
 std::atomic<std::uint32_t> threads{0};
 
 struct ThisThread {
@@ -47,7 +47,7 @@ void after_fork() {
   release_list_in_child();
   the_ring.forget();
   has_recorded_end.store(false, std::memory_order_relaxed);
-  the_ledger.reset();
+  the_holdings.reset();
   forget_stacks();
   forget_labels();
   forget_sampling();
@@ -212,11 +212,11 @@ void record(const CallInfo& info, int device, std::uint64_t address, std::uint64
   std::uint64_t now_us = 0;
   holding.is_recorded = is_sampled(the_ring, bytes, now_us);
   if (holding.is_recorded) holding.stack = capture_stack();
-  // In the ring before it can be found in the ledger: its free comes later.
+  // In the ring before it can be found among the holdings: its free comes later.
   if (holding.is_recorded)
     the_ring.put(head_of(Record::alloc, info.call, device, flags, holding.stack), when(now_us, thread_number()),
                  address, bytes);
-  const Holding before = the_ledger.put(holding);
+  const Holding before = the_holdings.put(holding);
   if (holding.is_recorded) {
     count_block(before.address == 0 || !before.is_recorded ? 1 : 0);
     consider_look(now_us, the_ring.header().kept_requests.load(std::memory_order_relaxed));
@@ -231,8 +231,8 @@ void record(const CallInfo& info, int device, std::uint64_t address, std::uint64
 Ring& ring() {
   return the_ring;
 }
-Ledger& ledger() {
-  return the_ledger;
+HoldingTable& holdings() {
+  return the_holdings;
 }
 
 void watch_forks() {
@@ -347,7 +347,7 @@ void wrote_free(const Holding& holding) {
 
 Holding gave_back(Level level, std::uint64_t address) {
   if (!is_recording()) return {};
-  const Holding holding = the_ledger.take(level, address);
+  const Holding holding = the_holdings.take(level, address);
   if (holding.address != 0) wrote_free(holding);
   return holding;
 }
@@ -360,7 +360,7 @@ void holds_still(const Holding& holding) {
     the_ring.put(head_of(Record::alloc, holding.call, holding.device, 0, holding.stack), stamp(), holding.address,
                  holding.bytes);
   if (holding.is_recorded) count_block(1);
-  the_ledger.put(holding);
+  the_holdings.put(holding);
 }
 
 void renamed(Level level, std::uint64_t from, std::uint64_t to) {

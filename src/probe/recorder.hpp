@@ -1,4 +1,4 @@
-// Recording API for the hooks: each hooked call updates the ledger, captures a stack and writes to the ring.
+// Recording API for the hooks: each hooked call updates the holdings, captures a stack and writes to the ring.
 //
 //   CUresult cuMemAlloc_v2(CUdeviceptr* into, size_t bytes) {
 //     Hook hook(Call::cu_mem_alloc);
@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "probe/ledger.hpp"
+#include "probe/holding_table.hpp"
 #include "probe/wire.hpp"
 
 namespace vramtrack::probe {
@@ -99,7 +99,7 @@ void wrote_free(const Holding& holding);
 
 template <class Wanted>
 void gave_back_all(Wanted wanted) {
-  ledger().take_all(wanted, [](const Holding& holding) { wrote_free(holding); });
+  holdings().take_all(wanted, [](const Holding& holding) { wrote_free(holding); });
 }
 
 }  // namespace vramtrack::probe

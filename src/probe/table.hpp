@@ -114,7 +114,7 @@ class Table {
     give_back(old, old_capacity * sizeof(Cell));
     return true;
   }
-  /// Closes the gap, as Ledger::erase does.
+  /// Closes the gap, as HoldingTable::erase does.
   void erase(std::size_t at) {
     const std::size_t mask = capacity_ - 1;
     --used_;

@@ -32,7 +32,7 @@ enum class Level : std::uint8_t {
 enum class Memory : std::uint8_t {
   device = 0,
   managed = 1,  ///< moves between host and device (cuMemAllocManaged, shared virtual memory)
-  host = 2,     ///< pinned host memory: has a separate ledger
+  host = 2,     ///< pinned host memory: is counted apart
   mapped = 3,   ///< another process's or API's, mapped here and not owned
 };
 

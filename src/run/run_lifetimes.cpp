@@ -96,7 +96,7 @@ void RunLifetimes::take(const ProbedProcess& probed, std::span<const Slot> recor
       continue;
     }
     const probe::CallInfo* const call = probe::info_of(probe::call_of(slot));
-    const bool is_counted = call != nullptr && trace::ledger_of(call->memory) == trace::Ledger::device &&
+    const bool is_counted = call != nullptr && trace::space_of(call->memory) == trace::MemorySpace::device &&
                             (call->level == probe::Level::driver || call->call == probe::Call::torch_block);
     if (record == Record::alloc || record == Record::free)
       process->now_s = std::max(process->now_s, process->begin_s + static_cast<double>(probe::time_us_of(slot)) * 1e-6);

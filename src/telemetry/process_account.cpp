@@ -25,7 +25,7 @@ std::uint64_t key_of(const telemetry_event& event) {
 
 void ProcessAccount::allocated(FollowedProcess& process, const telemetry_event& event, const FollowedStack& stack) {
   const probe::CallInfo* const call = probe::info_of(static_cast<probe::Call>(event.call));
-  if (call == nullptr || trace::ledger_of(call->memory) != trace::Ledger::device || event.bytes == 0) return;
+  if (call == nullptr || trace::space_of(call->memory) != trace::MemorySpace::device || event.bytes == 0) return;
   if (call->level == probe::Level::driver)
     of_driver_.allocate(event.address, event.bytes, {}, time_s(event), event.threshold);
   if (call->level == probe::Level::driver && is_of_traced_allocator(process.unwinder->files(), stack.native)) return;

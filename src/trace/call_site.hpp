@@ -12,16 +12,16 @@
 
 namespace vramtrack::trace {
 
-/// Memory that is counted apart.
-enum class Ledger : std::uint8_t {
+/// What memory is allocated in. Each is counted apart.
+enum class MemorySpace : std::uint8_t {
   device,  ///< the device's own and managed
   host,    ///< pinned host memory
   mapped,  ///< another's, mapped and not owned
 };
-inline constexpr std::size_t kLedgers = 3;
-constexpr Ledger ledger_of(probe::Memory memory) {
-  if (memory == probe::Memory::host) return Ledger::host;
-  return memory == probe::Memory::mapped ? Ledger::mapped : Ledger::device;
+inline constexpr std::size_t kMemorySpaces = 3;
+constexpr MemorySpace space_of(probe::Memory memory) {
+  if (memory == probe::Memory::host) return MemorySpace::host;
+  return memory == probe::Memory::mapped ? MemorySpace::mapped : MemorySpace::device;
 }
 
 /// Bytes and blocks; while sampling those that the recorded ones stand for.
@@ -34,7 +34,7 @@ struct CallSite {
   std::uint32_t stack = 0;  ///< its number in the process
   probe::Call call = probe::Call::none;
   probe::Level level = probe::Level::driver;
-  Ledger ledger = Ledger::device;
+  MemorySpace space = MemorySpace::device;
   std::int8_t device = 0;
   std::uint16_t thread = 0;  ///< that allocated there first
   Held live;                 ///< without those in which blocks lie

@@ -19,7 +19,7 @@ struct MemoryFailure {
   int device = 0;
   probe::Call call = probe::Call::none;
   std::uint32_t stack = 0;
-  std::int64_t live_bytes = 0;  ///< of the device ledger, blocks in backing counted once
+  std::int64_t live_bytes = 0;  ///< of device memory, blocks in backing counted once
   std::int64_t backing_bytes = 0;
   std::int64_t cached_bytes = 0;  ///< backing that no block used
   std::vector<Held> sites;        ///< of each call site

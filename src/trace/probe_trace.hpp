@@ -92,7 +92,7 @@ class ProcessTrace {
   [[nodiscard]] std::uint64_t end_us() const { return end_us_; }
   /// When the process ended normally; 0: it did not, or the trace does not show it.
   [[nodiscard]] std::uint64_t exit_us() const { return exit_us_; }
-  [[nodiscard]] std::int64_t live_bytes(Ledger ledger) const { return live_.of(ledger); }
+  [[nodiscard]] std::int64_t live_bytes(MemorySpace space) const { return live_.of(space); }
   [[nodiscard]] std::int64_t backing_bytes() const { return live_.backing_bytes; }
   /// Backing that no block uses: the framework's cache.
   [[nodiscard]] std::int64_t cached_bytes() const;
@@ -117,13 +117,13 @@ class ProcessTrace {
 
  private:
   struct Live {
-    std::array<std::int64_t, kLedgers> ledgers{};
+    std::array<std::int64_t, kMemorySpaces> by_space{};
     std::int64_t backing_bytes = 0;
     std::int64_t backed_bytes = 0;  ///< of blocks that lie in backing
-    std::int64_t driver_bytes = 0;  ///< of the device ledger: what a driver's figure is compared with
-    std::int64_t peak_bytes = 0;    ///< of the device ledger
+    std::int64_t driver_bytes = 0;  ///< of device memory: what a driver's figure is compared with
+    std::int64_t peak_bytes = 0;    ///< of device memory
     std::uint64_t peak_us = 0;
-    [[nodiscard]] std::int64_t of(Ledger ledger) const { return ledgers[static_cast<std::size_t>(ledger)]; }
+    [[nodiscard]] std::int64_t of(MemorySpace space) const { return by_space[static_cast<std::size_t>(space)]; }
   };
 
   void take(const probe::Slot& slot);

@@ -114,7 +114,7 @@ void ProcessTrace::go_on(std::uint64_t now_us) {
 void ProcessTrace::changed(CallSite& site, const Held& by, int sign) {
   site.live.bytes += sign * by.bytes;
   site.live.blocks += sign * by.blocks;
-  live_.ledgers[static_cast<std::size_t>(site.ledger)] += sign * by.bytes;
+  live_.by_space[static_cast<std::size_t>(site.space)] += sign * by.bytes;
   if (sign < 0) lower_floors(site);
 }
 
@@ -122,7 +122,7 @@ void ProcessTrace::now_backs(std::uint64_t address, std::uint64_t bytes) {
   if (!extents_.are_kept()) {
     extents_.keep();
     live_cells_[0].for_each([this](const LiveCell& cell) {
-      if (sites_[cell.site].ledger == Ledger::device) extents_.put(cell.address, cell.bytes);
+      if (sites_[cell.site].space == MemorySpace::device) extents_.put(cell.address, cell.bytes);
     });
   }
   extents_.find(address, bytes, [this](std::uint64_t segment) {
@@ -157,8 +157,8 @@ void ProcessTrace::backs_one_less(std::uint64_t address, std::uint64_t now_us) {
 }
 
 void ProcessTrace::see_peak(std::uint64_t now_us) {
-  if (live_.of(Ledger::device) <= live_.peak_bytes) return;
-  live_.peak_bytes = live_.of(Ledger::device);
+  if (live_.of(MemorySpace::device) <= live_.peak_bytes) return;
+  live_.peak_bytes = live_.of(MemorySpace::device);
   live_.peak_us = now_us;
 }
 
@@ -166,7 +166,7 @@ void ProcessTrace::give_back(AddressTable<LiveCell>& table, LiveCell* cell, std:
   const Held held = cell->held();
   CallSite& site = sites_[cell->site];
   const bool is_driver = &table == live_cells_.data();
-  if (is_driver && site.ledger == Ledger::device) {
+  if (is_driver && site.space == MemorySpace::device) {
     live_.driver_bytes -= held.bytes;
     extents_.erase(cell->address);
   }
@@ -174,8 +174,8 @@ void ProcessTrace::give_back(AddressTable<LiveCell>& table, LiveCell* cell, std:
     live_.backing_bytes -= held.bytes;
   } else {
     if (trail_.empty())
-      trail_.begin({floors_.place(now_us), live_.of(Ledger::device) + live_.of(Ledger::host), live_.backing_bytes,
-                    live_.backed_bytes, live_cells_[0].size() + live_cells_[1].size()});
+      trail_.begin({floors_.place(now_us), live_.of(MemorySpace::device) + live_.of(MemorySpace::host),
+                    live_.backing_bytes, live_.backed_bytes, live_cells_[0].size() + live_cells_[1].size()});
     if (cell->is_backing != 0) live_.backed_bytes -= held.bytes;
     changed(site, held, -1);
     // What became unused since then was not its site's when the trail began.
@@ -195,7 +195,7 @@ void ProcessTrace::give_back(AddressTable<LiveCell>& table, LiveCell* cell, std:
 
 void ProcessTrace::begin_event(std::uint64_t now_us) {
   last_us_ = std::max(last_us_, now_us);
-  moments_.pass(now_us, sites_.all(), live_.of(Ledger::device));
+  moments_.pass(now_us, sites_.all(), live_.of(MemorySpace::device));
 }
 
 void ProcessTrace::end_event() {
@@ -238,7 +238,7 @@ void ProcessTrace::allocated(const probe::Slot& slot) {
   last_allocations_.add(now_us, id);
   changed(site, held, 1);
   if (cell.is_backing != 0) live_.backed_bytes += held.bytes;
-  if (info->level == Level::driver && site.ledger == Ledger::device) {
+  if (info->level == Level::driver && site.space == MemorySpace::device) {
     live_.driver_bytes += held.bytes;
     extents_.put(slot.address, bytes);
   }
@@ -267,7 +267,7 @@ void ProcessTrace::mark(const probe::Slot& slot) {
   const std::uint64_t time_us = probe::time_us_of(slot);
   last_us_ = std::max(last_us_, time_us);
   const std::string name = printable(names_.text(probe::number_of(slot)));
-  moments_.mark(name, time_us, sites_.all(), live_.of(Ledger::device));
+  moments_.mark(name, time_us, sites_.all(), live_.of(MemorySpace::device));
   floors_.mark(sites_.all(), name, time_us);
 }
 
@@ -295,7 +295,7 @@ void ProcessTrace::look(const probe::Slot& slot) {
 void ProcessTrace::fail_to_allocate(const probe::Slot& slot) {
   MemoryFailure* const failure = failures_.take(slot);
   if (failure == nullptr) return;
-  failure->live_bytes = live_.of(Ledger::device);
+  failure->live_bytes = live_.of(MemorySpace::device);
   failure->backing_bytes = live_.backing_bytes;
   failure->cached_bytes = cached_bytes();
   failure->sites = held_by(sites_.all());
@@ -307,7 +307,7 @@ void ProcessTrace::take(const ProbeReading& reading) {
 }
 
 void ProcessTrace::finish(std::uint64_t end_us) {
-  moments_.pass(end_us, sites_.all(), live_.of(Ledger::device));
+  moments_.pass(end_us, sites_.all(), live_.of(MemorySpace::device));
   at_exit_ = goes_on_ ? std::vector<Held>(sites().size()) : held_by(sites());
   shown_us_ = last_us_;
   for (CallSite& site : sites_.all()) site.oldest_us = ~std::uint64_t{0};

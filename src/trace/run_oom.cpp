@@ -35,7 +35,7 @@ std::vector<OomSite> sites_at(const ProcessTrace& process, ProbeNames& names, co
   std::map<std::uint32_t, OomSite> by_line;
   for (std::size_t i = 0; i < failure.sites.size(); ++i) {
     const CallSite& site = process.sites()[i];
-    if (failure.sites[i].blocks <= 0 || site.ledger != Ledger::device || site.device != failure.device) continue;
+    if (failure.sites[i].blocks <= 0 || site.space != MemorySpace::device || site.device != failure.device) continue;
     const SiteLine line = names.line(names.stack(process, site.stack));
     OomSite& its = by_line[key_of(line)];
     its.line = line;
@@ -45,7 +45,7 @@ std::vector<OomSite> sites_at(const ProcessTrace& process, ProbeNames& names, co
   }
   for (const ReportSite& site : report.sites)
     if (const auto found = by_line.find(key_of(site.line));
-        found != by_line.end() && site.leak && site.ledger == Ledger::device)
+        found != by_line.end() && site.leak && site.space == MemorySpace::device)
       found->second.leak = true;
   std::vector<OomSite> sites;
   for (auto& [key, site] : by_line) sites.push_back(site);

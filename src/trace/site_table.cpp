@@ -29,7 +29,7 @@ std::uint32_t SiteTable::find_or_add(std::uint64_t key, const probe::Slot& slot)
   site.stack = probe::number_of(slot);
   site.call = info.call;
   site.level = info.level;
-  site.ledger = ledger_of(info.memory);
+  site.space = space_of(info.memory);
   site.device = static_cast<std::int8_t>(probe::device_of(slot));
   site.thread = probe::thread_of(slot);
   all_.push_back(std::move(site));

@@ -102,7 +102,7 @@ Floor gained_lately(const Line& line) {
 
 /// A line that is not a leak began to grow late, and grows to the end.
 bool grows_late(const Line& line, const ProcessTrace& process, bool has_epochs) {
-  return line.site.shape != SiteShape::leak && line.site.ledger != Ledger::mapped && process.lost_records() == 0 &&
+  return line.site.shape != SiteShape::leak && line.site.space != MemorySpace::mapped && process.lost_records() == 0 &&
          gained_lately(line).bytes > 0 && (has_epochs ? rises_late(line.epochs) : rises_late_at_any_scale(line)) &&
          shape_in_time(line, process) == SiteShape::leak;
 }
@@ -114,9 +114,9 @@ bool is_undecided(const ReportSite& site) {
   return site.shape == SiteShape::unsure && site.share > 0.5 && kLeastShareOneIn * site.growth_bytes >= site.live.bytes;
 }
 
-/// Lines that grow late and have one keeper gained most of what their ledger gained lately, and no trifle: a share of
-/// what is live, or many blocks, however small they are. What the program loaded before, weights above all, says
-/// nothing about that.
+/// Lines that grow late and have one keeper gained most of what their memory space gained lately, and no trifle: a
+/// share of what is live, or many blocks, however small they are. What the program loaded before, weights above all,
+/// says nothing about that.
 bool is_suspected(const Floor& gained, std::int64_t all_gained, std::int64_t live_bytes) {
   constexpr std::int64_t kLeastShareOneIn = 100;
   constexpr std::int64_t kManyBlocks = 24;
@@ -136,14 +136,14 @@ SiteBlocks blocks_of(const Line& line, const ProcessTrace& process) {
   return all;
 }
 
-/// Puts the lines that `belongs` accepts into groups with one keeper each, of one ledger; sees each group.
+/// Puts the lines that `belongs` accepts into groups with one keeper each, of one memory space; sees each group.
 template <typename Belongs, typename See>
 void group_lines(std::vector<Line>& lines, const ProcessTrace& process, std::size_t& groups, Belongs belongs, See see) {
-  for (std::size_t ledger = 0; ledger < kLedgers; ++ledger) {
+  for (std::size_t space = 0; space < kMemorySpaces; ++space) {
     std::vector<Line*> members;
     std::vector<SiteBlocks> blocks;
     for (Line& line : lines) {
-      if (line.site.ledger != static_cast<Ledger>(ledger) || !belongs(line)) continue;
+      if (line.site.space != static_cast<MemorySpace>(space) || !belongs(line)) continue;
       members.push_back(&line);
       blocks.push_back(blocks_of(line, process));
     }
@@ -316,7 +316,7 @@ void join_by_keeper(std::vector<Line>& lines) {
   for (Line& line : lines)
     for (Line& other : lines) {
       if (&line == &other || line.group == 0 || other.group == 0 || line.group == other.group ||
-          line.site.ledger != other.site.ledger || !is_keeper(line.site) || !is_keeper(other.site))
+          line.site.space != other.site.space || !is_keeper(line.site) || !is_keeper(other.site))
         continue;
       const auto items = items_of_steps(*line.site.keeper, *other.site.keeper);
       if (!have_one_container(line.site.keeper->words, other.site.keeper->words, items)) continue;
@@ -389,7 +389,7 @@ void find_result(std::vector<Line>& lines, const ProcessTrace& process, ProbeNam
 /// Lines of a process, judged. `groups`: the last number of a group so far.
 std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names, std::size_t& groups) {
   std::vector<Line> lines;
-  std::map<std::tuple<Ledger, std::uint32_t, std::uint32_t>, std::size_t> place;
+  std::map<std::tuple<MemorySpace, std::uint32_t, std::uint32_t>, std::size_t> place;
   std::vector<std::int64_t> best;  // of each line: how far its chosen stack grew, and what it holds
   const bool has_epochs = process.floors().epoch_count() >= kLeastEpochs;
   for (std::size_t i = 0; i < process.sites().size(); ++i) {
@@ -399,13 +399,13 @@ std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names, std::
       continue;
     const StackId stack = names.stack(process, call.stack);
     const SiteLine line = names.line(stack);
-    const auto key = std::tuple(call.ledger, line.is_known ? index_of(line.frame) : IdTable::kNone,
+    const auto key = std::tuple(call.space, line.is_known ? index_of(line.frame) : IdTable::kNone,
                                 line.is_known ? 0U : static_cast<std::uint32_t>(call.call));
     const auto [at, is_new] = place.try_emplace(key, lines.size());
     if (is_new) {
       lines.emplace_back();
       lines.back().site.line = line;
-      lines.back().site.ledger = call.ledger;
+      lines.back().site.space = call.space;
       best.push_back(std::numeric_limits<std::int64_t>::min());
     }
     Line& its = lines[at->second];
@@ -452,8 +452,8 @@ std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names, std::
   }
   const auto by_stretches = judge_stretches(stretches);
   const auto by_epochs = has_epochs ? judge_epochs(epochs, returned) : by_stretches;
-  std::map<Ledger, std::int64_t> gained;
-  for (const Line& line : lines) gained[line.site.ledger] += gained_lately(line).bytes;
+  std::map<MemorySpace, std::int64_t> gained;
+  for (const Line& line : lines) gained[line.site.space] += gained_lately(line).bytes;
   const double judged_s = process.floors().judged_s();
   const double run_s = static_cast<double>(process.shown_us()) * 1e-6;
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -491,13 +491,13 @@ std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names, std::
   group_lines(
       lines, process, groups, [&](const Line& line) { return grows_late(line, process, has_epochs); },
       [&](std::vector<Line*>& group) {
-        const Ledger ledger = group.front()->site.ledger;
+        const MemorySpace space = group.front()->site.space;
         Floor its_gain;
         for (const Line* line : group) {
           its_gain.bytes += gained_lately(*line).bytes;
           its_gain.blocks = std::max(its_gain.blocks, gained_lately(*line).blocks);
         }
-        const bool suspected = is_suspected(its_gain, gained[ledger], process.live_bytes(ledger));
+        const bool suspected = is_suspected(its_gain, gained[space], process.live_bytes(space));
         for (Line* line : group) {
           line->site.suspected = suspected;
           if (suspected)
@@ -681,7 +681,7 @@ std::vector<std::pair<std::string_view, Held>> held_by(const ProbeTrace& trace, 
   std::map<std::string_view, Held> by_key;
   for (const auto& process : trace.processes())
     for (const CallSite& site : process->sites()) {
-      if (site.ledger != Ledger::device || site.live.blocks <= 0) continue;
+      if (site.space != MemorySpace::device || site.live.blocks <= 0) continue;
       const std::string_view name = key(*process, site);
       if (name.empty()) continue;
       by_key[name].bytes += site.live.bytes;
@@ -834,7 +834,7 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
   report.program = trace.program();
   report.duration_s = trace.duration_s();
   report.notes = trace.losses();
-  std::map<std::tuple<Ledger, std::uint32_t, std::string_view, std::string>, std::size_t> place;
+  std::map<std::tuple<MemorySpace, std::uint32_t, std::string_view, std::string>, std::size_t> place;
   std::size_t groups = 0;
   std::vector<Membership> members;  // of each site
   std::vector<std::size_t> joined;  // groups that have a site in common
@@ -854,8 +854,8 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
     report.cached_bytes += reported.cached_bytes;
     const std::optional<ProbeEnd>& end = process->end() ? process->end() : trace.end();
     if (end && end->signal == 0 && !process->names().is_python() && !process->goes_on()) report.has_native_exit = true;
-    for (std::size_t i = 0; i < kLedgers; ++i) {
-      reported.live_bytes[i] = process->live_bytes(static_cast<Ledger>(i));
+    for (std::size_t i = 0; i < kMemorySpaces; ++i) {
+      reported.live_bytes[i] = process->live_bytes(static_cast<MemorySpace>(i));
       report.live_bytes[i] += reported.live_bytes[i];
     }
     for (Line& line : lines_of(*process, names, groups)) {
@@ -865,7 +865,7 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
         continue;
       }
       if (site.leak) ++reported.leaking_sites;
-      const auto key = std::tuple(site.ledger, site.line.is_known ? index_of(site.line.frame) : IdTable::kNone,
+      const auto key = std::tuple(site.space, site.line.is_known ? index_of(site.line.frame) : IdTable::kNone,
                                   site.line.is_known ? std::string_view{} : site.call, site.part);
       const auto [at, is_new] = place.try_emplace(key, report.sites.size());
       const Membership its{line.group, line.in_step, line.steps, line.is_result};
@@ -882,11 +882,11 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
     }
     note_process(*process, report.notes);
   }
-  std::array<double, kLedgers> growth{};  // by time: runs of several files need not be of one length
+  std::array<double, kMemorySpaces> growth{};  // by time: runs of several files need not be of one length
   for (const ReportSite& site : report.sites)
-    growth[static_cast<std::size_t>(site.ledger)] += std::max(0.0, site.growth_bytes_per_s);
+    growth[static_cast<std::size_t>(site.space)] += std::max(0.0, site.growth_bytes_per_s);
   for (ReportSite& site : report.sites) {
-    const double all = growth[static_cast<std::size_t>(site.ledger)];
+    const double all = growth[static_cast<std::size_t>(site.space)];
     if (site.growth_bytes_per_s > 0) site.share = site.growth_bytes_per_s / all;
     report.suspected = report.suspected || site.suspected;
     if (!site.leak) continue;
@@ -938,12 +938,12 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
 }
 
 CategoryTotals categories_of(const ProbeTrace& trace, ProbeNames& names, StackCategories& stacks) {
-  const Profile profile = profile_of(trace, names, Ledger::device);
+  const Profile profile = profile_of(trace, names, MemorySpace::device);
   std::vector<ReportedBytes> reported;
   for (const auto& process : trace.processes())
     for (const LiveReports::BlockReport& each : process->reported()) {
       const CallSite& site = process->sites()[each.place];
-      if (site.ledger != Ledger::device) continue;
+      if (site.space != MemorySpace::device) continue;
       const StringId name = each.name == 0 ? kNoText : names.symbols().intern(process->names().text(each.name));
       reported.push_back({names.stack(*process, site.stack), each.category, name, each.bytes, each.blocks});
     }
@@ -956,7 +956,7 @@ CategoryTotals categories_of(const ProbeTrace& trace, ProbeNames& names, StackCa
     }
     for (std::uint32_t i = 0; i < process->sites().size(); ++i) {
       const CallSite& site = process->sites()[i];
-      if (site.ledger != Ledger::device || site.live.blocks == 0) continue;
+      if (site.space != MemorySpace::device || site.live.blocks == 0) continue;
       const Category of_stack = stacks.of(names.stack(*process, site.stack));
       const Category by_call = category_of(probe::info_of(site.call), of_stack);
       if (by_call == of_stack) continue;
@@ -970,13 +970,13 @@ CategoryTotals categories_of(const ProbeTrace& trace, ProbeNames& names, StackCa
   return totals;
 }
 
-Profile profile_of(const ProbeTrace& trace, ProbeNames& names, Ledger ledger, std::optional<std::size_t> moment) {
+Profile profile_of(const ProbeTrace& trace, ProbeNames& names, MemorySpace space, std::optional<std::size_t> moment) {
   ProfileBuilder builder;
   for (const auto& process : trace.processes()) {
     if (moment && !process->moments()[*moment]) continue;
     for (std::size_t i = 0; i < process->sites().size(); ++i) {
       const CallSite& call = process->sites()[i];
-      if (call.ledger != ledger) continue;
+      if (call.space != space) continue;
       Held held = call.live;
       if (moment) {
         const auto& then = process->moments()[*moment]->sites;

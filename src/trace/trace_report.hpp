@@ -17,17 +17,17 @@
 
 namespace vramtrack::trace {
 
-/// All stacks of one line in one ledger, over all processes.
+/// All stacks of one line in one memory space, over all processes.
 struct ReportSite {
   StackId stack = kNoStack;  ///< of its stacks the one that grew most, else the one that holds most
   SiteLine line;
   std::string_view call;                  ///< of that stack: "cuMemAlloc"
   Category category = Category::unknown;  ///< of that stack
   std::string thread;                     ///< of that stack, where no frame of it is the user's own: "pt_autograd_0"
-  Ledger ledger = Ledger::device;
+  MemorySpace space = MemorySpace::device;
   std::uint64_t stacks = 0;
   bool leak = false;
-  bool suspected = false;  ///< no leak yet: it gained most of what its ledger gained lately, and rises to the end
+  bool suspected = false;  ///< no leak yet: it gained most of what its memory space gained lately, and rises to the end
   SiteShape shape = SiteShape::flat;
   Held live;
   Held at_exit;
@@ -36,7 +36,7 @@ struct ReportSite {
   double growth_bytes_per_s = 0;
   double p_value = 1;
   double oldest_s = 0;  ///< age of its oldest live block
-  double share = 0;     ///< of the growth of all sites of the ledger; 0 where it does not grow
+  double share = 0;     ///< of the growth of all sites of the memory space; 0 where it does not grow
   std::vector<std::uint32_t> pids;
   std::optional<FoundKeeper> keeper;  ///< what keeps its blocks, as the program found it
   SiteLook look;                      ///< what else the newest look shows of them
@@ -54,7 +54,7 @@ struct Finding {
   Held live;
   std::uint64_t steps = 0;  ///< of which it holds blocks; 0: it has one site
   double growth_bytes_per_s = 0;
-  double share = 0;  ///< of the growth of all sites of the ledger
+  double share = 0;  ///< of the growth of all sites of the memory space
   double oldest_s = 0;
   std::optional<FoundKeeper> keeper;  ///< of its first site: the variable that keeps what it holds
   std::string why_no_keeper;          ///< where there is none: "Python was not asked: it is switched off"
@@ -64,7 +64,7 @@ struct ReportProcess {
   std::uint32_t pid = 0;
   std::string command;
   std::uint64_t events = 0;
-  std::array<std::int64_t, kLedgers> live_bytes{};
+  std::array<std::int64_t, kMemorySpaces> live_bytes{};
   std::int64_t peak_bytes = 0;
   std::int64_t cached_bytes = 0;
   Held freed_of_before;  ///< see ProcessTrace::freed_of_before()
@@ -91,9 +91,9 @@ struct TraceReport {
   std::vector<Finding> findings;  ///< the leaks first, the most growth first; then the suspected, the most bytes first
   std::vector<ReportSite> sites;  ///< those of the findings, in their order; then the others, the most bytes first
   std::vector<ReportProcess> processes;
-  std::array<std::int64_t, kLedgers> live_bytes{};
+  std::array<std::int64_t, kMemorySpaces> live_bytes{};
   std::int64_t cached_bytes = 0;
-  CategoryTotals categories;  ///< of the live bytes of the device ledger
+  CategoryTotals categories;  ///< of the live bytes of device memory
   /// The same by the call that allocated them, the most bytes first: "cuMemAllocManaged", "memory of CUDA graphs".
   std::vector<std::pair<std::string_view, Held>> calls;
   /// The same by the library, or the program, that made the call: "libggml-cuda.so".
@@ -124,9 +124,10 @@ std::string advice_on(const Finding& finding);
 /// REQUIRES: trace.finish().
 TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppressions& suppressions = {});
 
-/// Live bytes of one ledger by stack, over all processes: at the moment that is shown, or at `moment` (index into the
-/// moments that were asked for) where it is set.
-Profile profile_of(const ProbeTrace& trace, ProbeNames& names, Ledger ledger, std::optional<std::size_t> moment = {});
+/// Live bytes of one memory space by stack, over all processes: at the moment that is shown, or at `moment` (index into
+/// the moments that were asked for) where it is set.
+Profile profile_of(const ProbeTrace& trace, ProbeNames& names, MemorySpace space,
+                   std::optional<std::size_t> moment = {});
 /// Live bytes of device memory by category: as reported by the program, otherwise by their stacks.
 CategoryTotals categories_of(const ProbeTrace& trace, ProbeNames& names, StackCategories& stacks);
 /// By stack `to` minus `from`.

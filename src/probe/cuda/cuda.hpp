@@ -52,7 +52,7 @@ std::uint64_t free_bytes();
 /// Records a device in the ring before its first record.
 void introduce(int device);
 
-/// Handles are not addresses: they get a separate range of the ledger.
+/// Handles are not addresses: they get a separate range of the table.
 inline constexpr std::uint64_t kHandle = 1ULL << 63U;
 
 /// The result of an allocating call.
@@ -80,7 +80,7 @@ CUresult allocate(Call call, int device, std::uint64_t bytes, Life life, CallDri
   if (taken.address == 0 || taken.bytes == 0) {
     hook.failed(false);
   } else {
-    // The owner is recorded first: once in the ledger, memory may be freed with its context at any time.
+    // The owner is recorded first: once in the table, memory may be freed with its context at any time.
     if (life == Life::of_context) own(taken.address, device < 0 ? current_device() : device, device < 0);
     hook.took(taken.address, taken.bytes, taken.flags);
   }

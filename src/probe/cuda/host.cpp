@@ -1,4 +1,4 @@
-// Pinned host memory: has a separate ledger, which no device limit counts.
+// Pinned host memory: is counted apart, which no device limit counts.
 #include "probe/cuda/cuda.hpp"
 
 using namespace vramtrack::probe;

@@ -4,16 +4,16 @@
 
 #include "probe/cuda/cuda.hpp"
 #include "probe/cuda_context_calls.hpp"
-#include "probe/ledger.hpp"
+#include "probe/holding_table.hpp"
 
 VRAMTRACK_CUDA_EXPORT CUresult cuCtxGetCurrent(CUcontext* context);
 
 namespace vramtrack::probe::cuda {
 namespace {
 
-/// Separate ledgers, in which nothing is counted.
-Ledger contexts;  ///< `bytes`: references
-Ledger owners;    ///< `bytes`: the owner
+/// Tables of their own, in which nothing is counted.
+HoldingTable contexts;  ///< `bytes`: references
+HoldingTable owners;    ///< `bytes`: the owner
 std::atomic<bool> has_contexts{false}, has_owners{false};
 
 Holding row(std::uint64_t key, std::uint64_t value) {

@@ -10,7 +10,8 @@
 
 namespace vramtrack::probe::cuda {
 
-/// The effect of an event on the ledger: memory moved from one key to another, was freed (to == 0), or was added (from
+/// The effect of an event on the holdings: memory moved from one key to another, was freed (to == 0), or was added
+/// (from
 /// == 0). No effect if both are 0.
 struct Move {
   std::uint64_t from = 0, to = 0;

@@ -28,9 +28,9 @@ std::string rate_words(double bytes_per_s) {
   return fmt::format("{}/s", format_size(static_cast<std::int64_t>(bytes_per_s)));
 }
 
-std::string_view ledger_words(Ledger ledger) {
-  if (ledger == Ledger::host) return ", pinned host memory";
-  return ledger == Ledger::mapped ? ", mapped memory of another owner" : "";
+std::string_view space_words(MemorySpace space) {
+  if (space == MemorySpace::host) return ", pinned host memory";
+  return space == MemorySpace::mapped ? ", mapped memory of another owner" : "";
 }
 
 std::string blocks_words(std::int64_t blocks) {
@@ -93,7 +93,7 @@ std::string growth_words(double bytes_per_s, double share) {
 
 void site_text(std::string& out, const ReportSite& site, const ProbeNames& names, std::size_t number, bool with_stack) {
   const Symbols& symbols = names.symbols();
-  out += fmt::format("{:>3}. {}{}\n", number, line_of(site, symbols), ledger_words(site.ledger));
+  out += fmt::format("{:>3}. {}{}\n", number, line_of(site, symbols), space_words(site.space));
   if (site.live.bytes == 0 && site.live.blocks > 0)
     out += fmt::format("       live {} of unknown size", blocks_words(site.live.blocks));
   else
@@ -137,7 +137,7 @@ void finding_text(std::string& out, const Finding& finding, const TraceReport& r
     site_text(out, keeper, names, number, true);
     return keeper_text(out, finding);
   }
-  out += fmt::format("{:>3}. {}{}\n", number, line_of(keeper, names.symbols()), ledger_words(keeper.ledger));
+  out += fmt::format("{:>3}. {}{}\n", number, line_of(keeper, names.symbols()), space_words(keeper.space));
   out += fmt::format("       keeps {}, of each of {}", held_words(finding), format_count(finding.steps, "step"));
   out += finding.leak ? growth_words(finding.growth_bytes_per_s, finding.share)
                       : std::string(shape_words(SiteShape::late));
@@ -251,7 +251,7 @@ std::string trace_report_text(const TraceReport& report, const ProbeNames& names
     bool is_first = true;
     shown = 0;
     for (const ReportSite& site : report.sites) {
-      if (site.finding || site.at_exit.blocks <= 0 || site.ledger == Ledger::mapped || shown++ >= sites) continue;
+      if (site.finding || site.at_exit.blocks <= 0 || site.space == MemorySpace::mapped || shown++ >= sites) continue;
       if (std::exchange(is_first, false)) out += "\nStill held at exit (no leak: it did not grow):\n";
       out += fmt::format("  {:>10} in {}  {}\n", format_size(site.at_exit.bytes), blocks_words(site.at_exit.blocks),
                          line_of(site, symbols));
@@ -365,7 +365,7 @@ std::string trace_top_text(const TraceReport& report, const ProbeNames& names, s
                        site.leak        ? "yes"
                        : site.suspected ? "late"
                                         : "",
-                       line_of(site, names.symbols()), ledger_words(site.ledger));
+                       line_of(site, names.symbols()), space_words(site.space));
   }
   return out;
 }

@@ -96,7 +96,7 @@ TEST(PhysicalMemory, UnmappingFindsAllInTheRange) {
   EXPECT_EQ(count, 100U);
 }
 
-/// Against a plain model: what the ledger would hold is what is referenced or mapped.
+/// Against a plain model: what the table would hold is what is referenced or mapped.
 TEST(PhysicalMemory, AgreesWithAModel) {
   PhysicalMemory memory;
   struct Piece {

@@ -147,7 +147,7 @@ TEST_F(Recorder, AFreeThatFailsIsUndone) {
   const Holding holding = gave_back(Level::driver, 0x1000);
   holds_still(holding);
   EXPECT_EQ(held_bytes(0), 10U);
-  EXPECT_EQ(ledger().find(Level::driver, 0x1000).bytes, 10U);
+  EXPECT_EQ(holdings().find(Level::driver, 0x1000).bytes, 10U);
 }
 
 TEST_F(Recorder, UnknownFreesAreNothing) {

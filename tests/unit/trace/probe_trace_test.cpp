@@ -42,7 +42,7 @@ TEST(ProbeTrace, BlocksTakeTheBytesOfWhatTheyLieIn) {
   script.free(0x10000000, Call::torch_block);
   ProbeTrace trace;
   replay(trace, script.slots);
-  EXPECT_EQ(only(trace).live_bytes(Ledger::device), 1400) << "400 in a block, 1000 at the driver";
+  EXPECT_EQ(only(trace).live_bytes(MemorySpace::device), 1400) << "400 in a block, 1000 at the driver";
   EXPECT_EQ(only(trace).backing_bytes(), static_cast<std::int64_t>(kSegment));
   EXPECT_EQ(only(trace).cached_bytes(), static_cast<std::int64_t>(kSegment) - 400);
 }
@@ -56,12 +56,12 @@ TEST(ProbeTrace, BackingIsBackingWhicheverCameFirst) {
   script.alloc(0x10000000 + kSegment, 7, line, Call::torch_block);  // just outside
   ProbeTrace trace;
   replay(trace, script.slots);
-  EXPECT_EQ(only(trace).live_bytes(Ledger::device), 18);
+  EXPECT_EQ(only(trace).live_bytes(MemorySpace::device), 18);
   script.free(0x10000000);
   ProbeTrace freed;
   replay(freed, script.slots);
   EXPECT_EQ(only(freed).backing_bytes(), 0);
-  EXPECT_EQ(only(freed).live_bytes(Ledger::device), 18);
+  EXPECT_EQ(only(freed).live_bytes(MemorySpace::device), 18);
 }
 
 TEST(ProbeTrace, ABlockOverSeveralPiecesBacksThemAll) {
@@ -73,7 +73,8 @@ TEST(ProbeTrace, ABlockOverSeveralPiecesBacksThemAll) {
   ProbeTrace trace;
   replay(trace, script.slots);
   EXPECT_EQ(only(trace).backing_bytes(), 3 * static_cast<std::int64_t>(kSegment));
-  EXPECT_EQ(only(trace).live_bytes(Ledger::device), 3 * static_cast<std::int64_t>(kSegment)) << "the block, a piece";
+  EXPECT_EQ(only(trace).live_bytes(MemorySpace::device), 3 * static_cast<std::int64_t>(kSegment))
+      << "the block, a piece";
   EXPECT_EQ(only(trace).cached_bytes(), static_cast<std::int64_t>(kSegment));
   // A piece that is mapped again backs again.
   script.free(0x10000000 + kSegment, Call::cu_mem_create);
@@ -143,7 +144,7 @@ TEST(ProbeTrace, WhatIsCachedIsThatOfTheMomentShown) {
   ProbeTrace trace;
   replay(trace, script.slots);
   EXPECT_TRUE(only(trace).has_exit());
-  EXPECT_EQ(only(trace).live_bytes(Ledger::device), 4 * 4096);
+  EXPECT_EQ(only(trace).live_bytes(MemorySpace::device), 4 * 4096);
   EXPECT_EQ(only(trace).cached_bytes(), static_cast<std::int64_t>(kSegment) - 4 * 4096);
 }
 
@@ -183,7 +184,7 @@ TEST(ProbeTrace, WhatAnInterpreterFreesAtItsEndWasHeld) {
   ProbeTrace trace;
   replay(trace, script.slots);
   EXPECT_TRUE(only(trace).has_exit());
-  EXPECT_EQ(only(trace).live_bytes(Ledger::device), 901);
+  EXPECT_EQ(only(trace).live_bytes(MemorySpace::device), 901);
 }
 
 TEST(ProbeTrace, ALeakIsNamedHoweverManyStepsAreMarked) {
@@ -279,9 +280,9 @@ TEST(ProbeTrace, LedgersAreApart) {
   script.alloc(4, 80, line, Call::cu_ipc_open_mem_handle);
   ProbeTrace trace;
   replay(trace, script.slots);
-  EXPECT_EQ(only(trace).live_bytes(Ledger::device), 30);
-  EXPECT_EQ(only(trace).live_bytes(Ledger::host), 40);
-  EXPECT_EQ(only(trace).live_bytes(Ledger::mapped), 80);
+  EXPECT_EQ(only(trace).live_bytes(MemorySpace::device), 30);
+  EXPECT_EQ(only(trace).live_bytes(MemorySpace::host), 40);
+  EXPECT_EQ(only(trace).live_bytes(MemorySpace::mapped), 80);
 }
 
 TEST(ProbeTrace, SampledBlocksStandForMore) {
@@ -292,7 +293,7 @@ TEST(ProbeTrace, SampledBlocksStandForMore) {
   script.alloc(2, 5000, line);
   script.put(Record::lost, Call::none, 0, 0, 0, 3, 0, 0);
   Replayed replayed(script);
-  EXPECT_EQ(only(replayed.trace).live_bytes(Ledger::device), 6000);
+  EXPECT_EQ(only(replayed.trace).live_bytes(MemorySpace::device), 6000);
   EXPECT_EQ(only(replayed.trace).sites().front().live.blocks, 11);
   const std::string text = trace_report_text(replayed.report(), replayed.names, 10);
   EXPECT_NE(text.find("sampled: at its busiest one block in about 1000 bytes"), std::string::npos) << text;
@@ -312,7 +313,7 @@ TEST(ProbeTrace, TheExitIsNotPartOfTheRun) {
   for (std::uint64_t i = 1; i <= 100; ++i) script.free(i * 4096);
   Replayed replayed(script);
   EXPECT_TRUE(only(replayed.trace).has_exit());
-  EXPECT_EQ(only(replayed.trace).live_bytes(Ledger::device), 1000);
+  EXPECT_EQ(only(replayed.trace).live_bytes(MemorySpace::device), 1000);
   EXPECT_EQ(only(replayed.trace).held_at_exit().front().bytes, 0);
   const TraceReport report = replayed.report();
   ASSERT_EQ(report.sites.size(), 1U);
@@ -986,8 +987,8 @@ TEST(ProbeTrace, MomentsHoldWhatWasLiveThen) {
   replay(trace, script.slots);
   Symbols symbols;
   ProbeNames names(trace, symbols, nullptr, {});
-  const Profile first = profile_of(trace, names, Ledger::device, 0),
-                second = profile_of(trace, names, Ledger::device, 1);
+  const Profile first = profile_of(trace, names, MemorySpace::device, 0),
+                second = profile_of(trace, names, MemorySpace::device, 1);
   ASSERT_EQ(second.size(), 1U);
   EXPECT_EQ(second[0].bytes, 30);
   EXPECT_EQ(difference(first, second)[0].bytes, 20);

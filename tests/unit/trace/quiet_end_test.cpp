@@ -185,7 +185,7 @@ TEST(QuietEnd, WhatAPythonProgramGivesBackAfterItsLastAllocationIsItsExit) {
     run.tells(Record::exit);
     ProbeTrace trace;
     replay(trace, run.script.slots);
-    EXPECT_EQ(trace.processes().front()->live_bytes(Ledger::device), c.shown_bytes) << c.given_back;
+    EXPECT_EQ(trace.processes().front()->live_bytes(MemorySpace::device), c.shown_bytes) << c.given_back;
     EXPECT_TRUE(c.work_us > 0 || run.leaks());
   }
 }

@@ -67,7 +67,7 @@ TEST(UnusedMemory, ItsBytesAreItsLinesWhileNothingLiesInIt) {
     if (step.bound > 2) vk.allocate(10, 4096);
     ProbeTrace trace;
     replay(trace, vk.script.slots);
-    EXPECT_EQ(only(trace).live_bytes(Ledger::device) - (step.bound > 2 ? 4096 : 0), step.live) << step.bound;
+    EXPECT_EQ(only(trace).live_bytes(MemorySpace::device) - (step.bound > 2 ? 4096 : 0), step.live) << step.bound;
     EXPECT_EQ(only(trace).cached_bytes(), step.cached) << step.bound;
   }
 }
@@ -83,7 +83,7 @@ TEST(UnusedMemory, FreedItIsGone) {
   vk.allocate(999);
   ProbeTrace trace;
   replay(trace, vk.script.slots);
-  EXPECT_EQ(only(trace).live_bytes(Ledger::device), 4096);
+  EXPECT_EQ(only(trace).live_bytes(MemorySpace::device), 4096);
   EXPECT_EQ(only(trace).cached_bytes(), 0);
   EXPECT_EQ(leaking(trace), "");
 }
@@ -164,7 +164,7 @@ TEST(UnusedMemory, TheExitCountsNothingTwice) {
     ProbeTrace trace;
     replay(trace, vk.script.slots);
     EXPECT_TRUE(only(trace).has_exit());
-    EXPECT_EQ(only(trace).live_bytes(Ledger::device), 10'000) << "before the exit each image is live";
+    EXPECT_EQ(only(trace).live_bytes(MemorySpace::device), 10'000) << "before the exit each image is live";
     EXPECT_EQ(only(trace).cached_bytes(), 30'960);
     std::int64_t at_exit = 0;
     for (const Held& held : only(trace).held_at_exit()) at_exit += held.bytes;
@@ -181,7 +181,7 @@ TEST(UnusedMemory, BoundAgainDuringTheExitItIsBacking) {
   ProbeTrace trace;
   replay(trace, vk.script.slots);
   EXPECT_TRUE(only(trace).has_exit());
-  EXPECT_EQ(only(trace).live_bytes(Ledger::device), 300 * 4096 + 16);
+  EXPECT_EQ(only(trace).live_bytes(MemorySpace::device), 300 * 4096 + 16);
 }
 
 TEST(UnusedMemory, OfASampleNobodyKnowsThatItIsUnused) {
@@ -194,7 +194,7 @@ TEST(UnusedMemory, OfASampleNobodyKnowsThatItIsUnused) {
   vk.allocate(1, 64);
   ProbeTrace trace;
   replay(trace, vk.script.slots);
-  EXPECT_EQ(only(trace).live_bytes(Ledger::device), 64);
+  EXPECT_EQ(only(trace).live_bytes(MemorySpace::device), 64);
   EXPECT_EQ(only(trace).cached_bytes(), 4096);
 }
 
@@ -208,7 +208,7 @@ TEST(UnusedMemory, PyTorchsSegmentsStayItsCache) {
   script.alloc(0x30000000, 64, line);
   ProbeTrace trace;
   replay(trace, script.slots);
-  EXPECT_EQ(only(trace).live_bytes(Ledger::device), 128);
+  EXPECT_EQ(only(trace).live_bytes(MemorySpace::device), 128);
   EXPECT_EQ(only(trace).cached_bytes(), 1 << 20);
 }
 

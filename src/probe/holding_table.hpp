@@ -24,7 +24,7 @@ static_assert(sizeof(Holding) == 24);
 
 /// Thread-safe; 24 bytes per cell, at most four fifths of the cells used, so 30 to 60 bytes per holding. Memory comes
 /// from the system, never from malloc. Some 50 ns per call.
-class Ledger {
+class HoldingTable {
  public:
   /// Replaces the holding there, and returns the old one (address 0: none). REQUIRES: address != 0.
   Holding put(const Holding& holding);
@@ -70,6 +70,6 @@ class Ledger {
   mutable std::array<Shard, 16> shards_;
 };
 
-Ledger& ledger();
+HoldingTable& holdings();
 
 }  // namespace vramtrack::probe

@@ -1,4 +1,4 @@
-#include "probe/ledger.hpp"
+#include "probe/holding_table.hpp"
 
 namespace vramtrack::probe {
 namespace {
@@ -20,12 +20,12 @@ std::uint64_t hash_of(Level level, std::uint64_t address) {
 
 }  // namespace
 
-Ledger::Shard& Ledger::shard_of(std::uint64_t hash) const {
+HoldingTable::Shard& HoldingTable::shard_of(std::uint64_t hash) const {
   return shards_[hash >> 60U];
 }
 
 /// The cell of the holding, or the empty one for it. REQUIRES: an empty cell.
-std::size_t Ledger::slot(const Shard& shard, Level level, std::uint64_t address) {
+std::size_t HoldingTable::slot(const Shard& shard, Level level, std::uint64_t address) {
   const std::size_t mask = shard.capacity - 1;
   std::size_t at = hash_of(level, address) & mask;
   while (shard.cells[at].address != 0 && (shard.cells[at].address != address || shard.cells[at].level != level))
@@ -33,7 +33,7 @@ std::size_t Ledger::slot(const Shard& shard, Level level, std::uint64_t address)
   return at;
 }
 
-bool Ledger::grow(Shard& shard) {
+bool HoldingTable::grow(Shard& shard) {
   Shard larger;
   larger.capacity = shard.capacity == 0 ? kFirstCells : shard.capacity * 2;
   larger.cells = static_cast<Holding*>(reserve(larger.capacity * sizeof(Holding)));
@@ -47,7 +47,7 @@ bool Ledger::grow(Shard& shard) {
   return true;
 }
 
-Holding Ledger::put(const Holding& holding) {
+Holding HoldingTable::put(const Holding& holding) {
   Shard& shard = shard_of(hash_of(holding.level, holding.address));
   const Locked locked(shard.spin);
   if ((shard.used + 1) * 5 > shard.capacity * 4 && !grow(shard)) return {};
@@ -59,7 +59,7 @@ Holding Ledger::put(const Holding& holding) {
 }
 
 /// Closes the gap: later cells of the run move up, unless that would put them before their home.
-void Ledger::erase(Shard& shard, std::size_t at) {
+void HoldingTable::erase(Shard& shard, std::size_t at) {
   const std::size_t mask = shard.capacity - 1;
   --shard.used;
   for (std::size_t next = (at + 1) & mask; shard.cells[next].address != 0; next = (next + 1) & mask) {
@@ -71,7 +71,7 @@ void Ledger::erase(Shard& shard, std::size_t at) {
   shard.cells[at] = {};
 }
 
-Holding Ledger::take(Level level, std::uint64_t address) {
+Holding HoldingTable::take(Level level, std::uint64_t address) {
   if (address == 0) return {};
   Shard& shard = shard_of(hash_of(level, address));
   const Locked locked(shard.spin);
@@ -82,7 +82,7 @@ Holding Ledger::take(Level level, std::uint64_t address) {
   return found;
 }
 
-Holding Ledger::find(Level level, std::uint64_t address) const {
+Holding HoldingTable::find(Level level, std::uint64_t address) const {
   if (address == 0) return {};
   Shard& shard = shard_of(hash_of(level, address));
   const Locked locked(shard.spin);
@@ -90,7 +90,7 @@ Holding Ledger::find(Level level, std::uint64_t address) const {
   return shard.cells[slot(shard, level, address)];
 }
 
-void Ledger::reset() {
+void HoldingTable::reset() {
   for (Shard& shard : shards_) {
     // A shard that was growing loses its memory: its size is uncertain.
     if (!shard.spin.reset()) give_back(shard.cells, shard.capacity * sizeof(Holding));
