@@ -15,7 +15,7 @@ namespace {
 struct Compared {
   std::vector<trace::Snapshot> moments;  ///< for a stream: only names
   std::vector<trace::DeviceGrowth> growths;
-  std::optional<trace::Growth> host;  ///< of pinned host memory, if it was recorded
+  std::optional<trace::SnapshotGrowth> host;  ///< of pinned host memory, if it was recorded
 };
 
 Result<Compared> compare_snapshots(SnapshotWork& work) {
@@ -66,9 +66,9 @@ int snapshot_leaks(SnapshotWork& work) {
   const auto compared = work.streams.empty() ? compare_snapshots(work) : compare_moments(work);
   if (!compared) return work.fail(compared.error().message);
   const auto& [moments, growths, host_growth] = *compared;
-  const trace::Growth* const host = host_growth ? &*host_growth : nullptr;
+  const trace::SnapshotGrowth* const host = host_growth ? &*host_growth : nullptr;
   const std::size_t sites = work.options.top;
-  const trace::Growth& worst = growths.front().growth;
+  const trace::SnapshotGrowth& worst = growths.front().growth;
   return work.finish(work.options.json ? trace::leaks_json(moments, work.symbols, growths, host, sites)
                                        : trace::leaks_text(moments, work.symbols, growths, host, sites),
                      !worst.is_comparable                        ? kSnapshotFailed

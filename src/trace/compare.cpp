@@ -10,7 +10,7 @@ namespace vramtrack::trace {
 namespace {
 
 /// Rank by which devices are reported: the most urgent first.
-int urgency(const Growth& growth) {
+int urgency(const SnapshotGrowth& growth) {
   if (!growth.is_comparable) return 3;
   switch (growth.condition) {
     case Condition::leak:
@@ -56,7 +56,8 @@ std::vector<DeviceGrowth> compare_devices(std::span<const Snapshot> snapshots, G
 std::vector<DeviceGrowth> compare_devices(std::span<const StreamReplay> streams) {
   std::vector<DeviceGrowth> all;
   for (const StreamReplay& stream : streams)
-    if (Growth growth = stream.growth(); !growth.usage.empty()) all.push_back({stream.device(), std::move(growth)});
+    if (SnapshotGrowth growth = stream.growth(); !growth.usage.empty())
+      all.push_back({stream.device(), std::move(growth)});
   return most_urgent_first(std::move(all));
 }
 

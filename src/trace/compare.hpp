@@ -15,7 +15,7 @@ namespace vramtrack::trace {
 
 struct DeviceGrowth {
   std::optional<std::uint32_t> device;  ///< none: no snapshot has a segment of any device
-  Growth growth;
+  SnapshotGrowth growth;
 };
 
 /// All devices that any of the snapshots has segments of.

@@ -77,7 +77,7 @@ std::vector<SiteGrowth> sites_of(std::span<const Snapshot> snapshots, std::optio
 /// Compares the bytes of stacks that both the first and the last snapshot have with the smaller total of bytes that
 /// have a stack. Two moments of one program share at least long-lived memory (weights); a hundredth may be chance (a
 /// library's own line).
-bool share_stacks(const std::vector<SiteGrowth>& all, const Growth& growth) {
+bool share_stacks(const std::vector<SiteGrowth>& all, const SnapshotGrowth& growth) {
   std::int64_t first = 0;
   std::int64_t last = 0;
   std::int64_t shared = 0;
@@ -128,7 +128,7 @@ struct Conclusion {
   std::string next_step;
 };
 
-std::string requested_words(const Growth& growth) {
+std::string requested_words(const SnapshotGrowth& growth) {
   return fmt::format("live requested memory went from {} to {}", format_size(growth.usage.front().requested_bytes),
                      format_size(growth.usage.back().requested_bytes));
 }
@@ -140,7 +140,7 @@ struct Growers {
   std::int64_t by_blocks = 0;  ///< from sites that hold more blocks, not larger ones
 };
 
-Growers growers_of(const Growth& growth) {
+Growers growers_of(const SnapshotGrowth& growth) {
   Growers out;
   for (const SiteGrowth& site : growth.sites) {
     if (!site.grew_each_time) continue;
@@ -151,7 +151,7 @@ Growers growers_of(const Growth& growth) {
   return out;
 }
 
-Conclusion leak_of(const Growers& growers, const Growth& growth) {
+Conclusion leak_of(const Growers& growers, const SnapshotGrowth& growth) {
   const std::string sites = format_count(growers.sites, "site");
   const std::string requested = requested_words(growth);
   const std::size_t snapshots = growth.usage.size();
@@ -172,13 +172,13 @@ Conclusion leak_of(const Growers& growers, const Growth& growth) {
 }
 
 /// Whether the requested memory rose from each of three or more snapshots to the next.
-bool rises_always(const Growth& growth) {
+bool rises_always(const SnapshotGrowth& growth) {
   for (std::size_t i = 1; i < growth.usage.size(); ++i)
     if (is_flat(growth.usage[i - 1].requested_bytes, growth.usage[i].requested_bytes)) return false;
   return growth.usage.size() >= 3;
 }
 
-Conclusion leak_of_no_site(const Growth& growth) {
+Conclusion leak_of_no_site(const SnapshotGrowth& growth) {
   return {
       Condition::leak,
       fmt::format("{}, more at each of {} steps, but not at any single site", requested_words(growth),
@@ -219,7 +219,7 @@ std::optional<Conclusion> find_idle_reserve(const Usage& a, const Usage& b, cons
 }
 
 /// A device that fills up while the allocator does not.
-std::optional<Conclusion> find_outside(const Growth& growth) {
+std::optional<Conclusion> find_outside(const SnapshotGrowth& growth) {
   const auto& used_a = growth.device_used_bytes.front();
   const auto& used_b = growth.device_used_bytes.back();
   if (!used_a || !used_b || is_flat(*used_a, *used_b) ||
@@ -234,7 +234,7 @@ std::optional<Conclusion> find_outside(const Growth& growth) {
 }
 
 /// Also sets is_certain and leaking_bytes.
-Conclusion judge(Growth& growth, std::uint64_t least_bytes) {
+Conclusion judge(SnapshotGrowth& growth, std::uint64_t least_bytes) {
   const Usage& a = growth.usage.front();
   const Usage& b = growth.usage.back();
   const bool many = growth.usage.size() >= 3;
@@ -273,9 +273,9 @@ std::string_view condition_name(Condition condition) {
   return kConditionNames[static_cast<std::size_t>(condition)];
 }
 
-Growth growth_between(std::vector<SiteGrowth> sites, std::vector<Usage> usage,
-                      std::span<const std::uint64_t> device_used_bytes, std::uint64_t least_bytes) {
-  Growth growth;
+SnapshotGrowth growth_between(std::vector<SiteGrowth> sites, std::vector<Usage> usage,
+                              std::span<const std::uint64_t> device_used_bytes, std::uint64_t least_bytes) {
+  SnapshotGrowth growth;
   growth.usage = std::move(usage);
   for (std::size_t i = 0; i < growth.usage.size(); ++i)
     growth.device_used_bytes.emplace_back(i < device_used_bytes.size() ? std::optional(device_used_bytes[i])
@@ -298,11 +298,11 @@ Growth growth_between(std::vector<SiteGrowth> sites, std::vector<Usage> usage,
   return growth;
 }
 
-Growth growth_of(std::span<const Snapshot> snapshots, const GrowthOptions& options) {
+SnapshotGrowth growth_of(std::span<const Snapshot> snapshots, const GrowthOptions& options) {
   std::vector<Usage> usage;
   for (const Snapshot& snapshot : snapshots) usage.push_back(total_usage(snapshot, options.device));
-  Growth growth = growth_between(sites_of(snapshots, options.device), std::move(usage), options.device_used_bytes,
-                                 options.least_bytes);
+  SnapshotGrowth growth = growth_between(sites_of(snapshots, options.device), std::move(usage),
+                                         options.device_used_bytes, options.least_bytes);
   growth.notes = doubts(snapshots);
   return growth;
 }

@@ -1,4 +1,4 @@
-// Growth: how two or more snapshots of one program differ, stack by stack, and what kind of growth that is.
+// SnapshotGrowth: how two or more snapshots of one program differ, stack by stack, and what kind of growth that is.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct SiteGrowth {
   [[nodiscard]] std::int64_t growth_blocks() const { return blocks.back() - blocks.front(); }
 };
 
-struct Growth {
+struct SnapshotGrowth {
   std::vector<SiteGrowth> sites;  ///< every stack whose bytes changed; largest growth first, shrinkage last
   std::vector<Usage> usage;       ///< of each snapshot
   std::vector<std::optional<std::uint64_t>> device_used_bytes;  ///< of each, if known to the caller
@@ -65,11 +65,11 @@ struct GrowthOptions {
 /// At least two snapshots, in the order they were taken, read into the same Symbols. By block and stack, never by
 /// segment: segments that grew, moved or are expandable do not matter. diff(a, b) is -diff(b, a) in every site's bytes.
 /// Cost: one pass over the blocks of each.
-Growth growth_of(std::span<const Snapshot> snapshots, const GrowthOptions& options = {});
+SnapshotGrowth growth_of(std::span<const Snapshot> snapshots, const GrowthOptions& options = {});
 
 /// The same from known data: `sites` has every stack with memory at any of the moments, `usage` is of each moment;
 /// `device_used_bytes` may be empty.
-Growth growth_between(std::vector<SiteGrowth> sites, std::vector<Usage> usage,
-                      std::span<const std::uint64_t> device_used_bytes, std::uint64_t least_bytes);
+SnapshotGrowth growth_between(std::vector<SiteGrowth> sites, std::vector<Usage> usage,
+                              std::span<const std::uint64_t> device_used_bytes, std::uint64_t least_bytes);
 
 }  // namespace vramtrack::trace

@@ -247,7 +247,7 @@ std::vector<Moment> StreamReplay::quiet_moments() const {
   return out;
 }
 
-Growth StreamReplay::growth(std::uint64_t least_bytes) const {
+SnapshotGrowth StreamReplay::growth(std::uint64_t least_bytes) const {
   const std::vector<Stretch> all = all_stretches();
   const std::vector<const Stretch*> moments = quiet(all);
   if (moments.size() < 2) return {};

@@ -90,7 +90,7 @@ class StreamReplay {
   [[nodiscard]] Timeline timeline(const Symbols& symbols) const;
   /// The growth between quiet moments: the lowest one of each sixth of the events, without the first sixth, which is
   /// the program's start. Short streams have fewer; with fewer than two there is no result: `usage` is empty.
-  [[nodiscard]] Growth growth(std::uint64_t least_bytes = GrowthOptions{}.least_bytes) const;
+  [[nodiscard]] SnapshotGrowth growth(std::uint64_t least_bytes = GrowthOptions{}.least_bytes) const;
   /// The moments that growth() compares.
   [[nodiscard]] std::vector<Moment> quiet_moments() const;
 

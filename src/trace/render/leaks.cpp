@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kStackLines = 6;
 
-std::string verdict_line(const Growth& growth) {
+std::string verdict_line(const SnapshotGrowth& growth) {
   if (!growth.is_comparable) return "cannot tell";
   switch (growth.condition) {
     case Condition::leak:
@@ -46,7 +46,7 @@ void site_text(std::string& out, const Symbols& symbols, const SiteGrowth& site,
 }
 
 /// Pinned host memory is not memory of a device: it is reported separately, and does not affect the result.
-void host_text(std::string& out, const Symbols& symbols, const Growth& host, std::size_t sites) {
+void host_text(std::string& out, const Symbols& symbols, const SnapshotGrowth& host, std::size_t sites) {
   out += fmt::format("\nhost (pinned memory): {}: {}\n", verdict_line(host), host.because);
   std::size_t shown = 0;
   for (const SiteGrowth& site : host.sites) {
@@ -65,7 +65,8 @@ std::vector<CategoryTotals> categories_of_each(std::span<const Snapshot> snapsho
   return out;
 }
 
-void sites_json(JsonText& j, const Symbols& symbols, const Growth& growth, std::size_t most, const Labels& labels) {
+void sites_json(JsonText& j, const Symbols& symbols, const SnapshotGrowth& growth, std::size_t most,
+                const Labels& labels) {
   j.begin_array();
   for (std::size_t i = 0; i < growth.sites.size() && i < most; ++i) {
     const SiteGrowth& site = growth.sites[i];
@@ -87,8 +88,8 @@ void sites_json(JsonText& j, const Symbols& symbols, const Growth& growth, std::
 }  // namespace
 
 std::string leaks_text(std::span<const Snapshot> snapshots, const Symbols& symbols,
-                       std::span<const DeviceGrowth> growths, const Growth* host, std::size_t sites) {
-  const Growth& growth = growths.front().growth;
+                       std::span<const DeviceGrowth> growths, const SnapshotGrowth* host, std::size_t sites) {
+  const SnapshotGrowth& growth = growths.front().growth;
   std::string out = growths.size() > 1 ? fmt::format("device {}: ", *growths.front().device) : "";
   out += fmt::format("{}: {}\n", verdict_line(growth), growth.because);
   if (!growth.next_step.empty()) out += fmt::format("  do: {}\n", growth.next_step);
@@ -152,8 +153,8 @@ std::string leaks_text(std::span<const Snapshot> snapshots, const Symbols& symbo
 }
 
 std::string leaks_json(std::span<const Snapshot> snapshots, const Symbols& symbols,
-                       std::span<const DeviceGrowth> growths, const Growth* host, std::size_t sites) {
-  const Growth& growth = growths.front().growth;
+                       std::span<const DeviceGrowth> growths, const SnapshotGrowth* host, std::size_t sites) {
+  const SnapshotGrowth& growth = growths.front().growth;
   JsonText j;
   j.begin_object().field("schema", "vramtrack.snapshot.leaks.v1");
   j.field("condition", condition_name(growth.condition)).field("is_certain", growth.is_certain);

@@ -34,10 +34,10 @@ std::string summary_json(std::span<Snapshot> snapshots, const Symbols& symbols, 
 /// full. REQUIRES: `snapshots` are those that were compared; `growths` is not empty. `host`: the same for pinned host
 /// memory, if the snapshots have any; it follows the devices.
 std::string leaks_text(std::span<const Snapshot> snapshots, const Symbols& symbols,
-                       std::span<const DeviceGrowth> growths, const Growth* host, std::size_t sites);
+                       std::span<const DeviceGrowth> growths, const SnapshotGrowth* host, std::size_t sites);
 /// "vramtrack.snapshot.leaks.v1"
 std::string leaks_json(std::span<const Snapshot> snapshots, const Symbols& symbols,
-                       std::span<const DeviceGrowth> growths, const Growth* host, std::size_t sites);
+                       std::span<const DeviceGrowth> growths, const SnapshotGrowth* host, std::size_t sites);
 
 /// Live bytes over the trace as a bar chart, and what the peaks were made of. One block of text a device.
 std::string timeline_text(const Snapshot& snapshot, std::span<const Timeline> timelines, const Symbols& symbols,

@@ -156,7 +156,7 @@ TEST(Profile, FramesOfCpythonAndWithoutANameTellNothing) {
   EXPECT_EQ(site_of(symbols, symbols.intern(std::vector<FrameId>{nameless, kernel})), kernel);
 }
 
-TEST(Growth, ALeakOverThreeSnapshotsIsNamed) {
+TEST(SnapshotGrowth, ALeakOverThreeSnapshotsIsNamed) {
   Symbols symbols;
   const StackId model = line(symbols, "model.py", 3);
   const StackId leak = line(symbols, "train.py", 88);
@@ -167,7 +167,7 @@ TEST(Growth, ALeakOverThreeSnapshotsIsNamed) {
     for (std::uint64_t i = 0; i < n; ++i) blocks.emplace_back(leak, 5 * kMiB);
     snapshots.push_back(holding(blocks));
   }
-  const Growth growth = growth_of(snapshots);
+  const SnapshotGrowth growth = growth_of(snapshots);
   EXPECT_EQ(growth.condition, Condition::leak);
   EXPECT_TRUE(growth.is_certain);
   EXPECT_EQ(growth.leaking_bytes, static_cast<std::int64_t>(10 * kMiB));
@@ -176,7 +176,7 @@ TEST(Growth, ALeakOverThreeSnapshotsIsNamed) {
   EXPECT_EQ(growth.sites[0].growth_blocks(), 2);
   EXPECT_TRUE(growth.sites[0].grew_each_time);
   EXPECT_FALSE(growth.sites[1].grew_each_time);
-  const Growth two = growth_of(std::span(snapshots).subspan(0, 2));
+  const SnapshotGrowth two = growth_of(std::span(snapshots).subspan(0, 2));
   EXPECT_EQ(two.condition, Condition::leak);
   EXPECT_FALSE(two.is_certain);
   EXPECT_THAT(two.next_step, HasSubstr("a third"));
@@ -186,7 +186,7 @@ TEST(Growth, ALeakOverThreeSnapshotsIsNamed) {
   EXPECT_EQ(growth_of(warm).condition, Condition::steady);
 }
 
-TEST(Growth, OneHundredthOfSharedStacksMakesTwoSnapshotsComparable) {
+TEST(SnapshotGrowth, OneHundredthOfSharedStacksMakesTwoSnapshotsComparable) {
   Symbols symbols;
   const StackId shared = line(symbols, "library.py", 1);
   const StackId here = line(symbols, "train.py", 1);
@@ -201,7 +201,7 @@ TEST(Growth, OneHundredthOfSharedStacksMakesTwoSnapshotsComparable) {
   EXPECT_TRUE(comparable(10));
 }
 
-TEST(Growth, WithoutSharedStacksOnlyATenthOfTheOtherIsComparable) {
+TEST(SnapshotGrowth, WithoutSharedStacksOnlyATenthOfTheOtherIsComparable) {
   Symbols symbols;
   const StackId here = line(symbols, "train.py", 1);
   const StackId there = line(symbols, "serve.py", 1);
@@ -216,7 +216,7 @@ TEST(Growth, WithoutSharedStacksOnlyATenthOfTheOtherIsComparable) {
   EXPECT_TRUE(comparable(200, 19));
 }
 
-TEST(Growth, SegmentsThatGrewOrMovedDoNotMatter) {
+TEST(SnapshotGrowth, SegmentsThatGrewOrMovedDoNotMatter) {
   Symbols symbols;
   const StackId model = line(symbols, "model.py", 3);
   Snapshot before = holding({{model, 4 * kMiB}, {model, 4 * kMiB}});
@@ -227,7 +227,7 @@ TEST(Growth, SegmentsThatGrewOrMovedDoNotMatter) {
   EXPECT_TRUE(growth_of(both).sites.empty());
 }
 
-TEST(Growth, EveryVerdictHasItsAdvice) {
+TEST(SnapshotGrowth, EveryVerdictHasItsAdvice) {
   Symbols symbols;
   const StackId model = line(symbols, "model.py", 3);
   const auto of = [&](const Snapshot& a, const Snapshot& b, std::vector<std::uint64_t> used = {}) {
@@ -237,19 +237,19 @@ TEST(Growth, EveryVerdictHasItsAdvice) {
     return growth_of(both, options);
   };
   const Snapshot base = holding({{model, 100 * kMiB}, {model, 100 * kMiB}});
-  const Growth cache = of(base, holding({{model, 100 * kMiB}, {model, 100 * kMiB}}, 300 * kMiB));
+  const SnapshotGrowth cache = of(base, holding({{model, 100 * kMiB}, {model, 100 * kMiB}}, 300 * kMiB));
   EXPECT_EQ(cache.condition, Condition::cache);
-  const Growth fragmented = of(base, holding({{model, 100 * kMiB}, {model, 100 * kMiB}}, 300 * kMiB, true));
+  const SnapshotGrowth fragmented = of(base, holding({{model, 100 * kMiB}, {model, 100 * kMiB}}, 300 * kMiB, true));
   EXPECT_EQ(fragmented.condition, Condition::fragmentation);
   Snapshot waiting = base;
   add_segment(waiting, 1ULL << 41, {pending(50 * kMiB)});
-  const Growth behind = of(base, waiting);
+  const SnapshotGrowth behind = of(base, waiting);
   EXPECT_EQ(behind.condition, Condition::pending);
-  const Growth outside = of(base, base, {1 << 30, 2U << 30});
+  const SnapshotGrowth outside = of(base, base, {1 << 30, 2U << 30});
   EXPECT_EQ(outside.condition, Condition::outside);
-  const Growth steady = of(base, base, {1 << 30, 1 << 30});
+  const SnapshotGrowth steady = of(base, base, {1 << 30, 1 << 30});
   EXPECT_EQ(steady.condition, Condition::steady);
-  const Growth leak = of(base, holding({{model, 100 * kMiB}, {model, 100 * kMiB}, {model, 100 * kMiB}}));
+  const SnapshotGrowth leak = of(base, holding({{model, 100 * kMiB}, {model, 100 * kMiB}, {model, 100 * kMiB}}));
   EXPECT_EQ(leak.condition, Condition::leak);
   const std::string steps[] = {cache.next_step, fragmented.next_step, behind.next_step, outside.next_step,
                                leak.next_step};
@@ -259,7 +259,7 @@ TEST(Growth, EveryVerdictHasItsAdvice) {
   }
 }
 
-TEST(Growth, IsAntisymmetric) {
+TEST(SnapshotGrowth, IsAntisymmetric) {
   rc::check("what grows from a to b shrinks from b to a", [] {
     Symbols symbols;
     const auto some = [&] {

@@ -184,13 +184,13 @@ StreamReplay steps(Symbols& symbols, int count, std::uint64_t kept_bytes) {
 
 TEST(StreamReplay, GrowthNamesTheSiteThatLeaks) {
   Symbols symbols;
-  const Growth leak = steps(symbols, 1000, 4096).growth();
+  const SnapshotGrowth leak = steps(symbols, 1000, 4096).growth();
   EXPECT_EQ(leak.condition, Condition::leak);
   EXPECT_TRUE(leak.is_certain);
   ASSERT_FALSE(leak.sites.empty());
   EXPECT_EQ(site_words(symbols, leak.sites.front().stack), "train.py:91 f");
   EXPECT_THAT(leak.usage, SizeIs(5));
-  const Growth steady = steps(symbols, 1000, 0).growth();
+  const SnapshotGrowth steady = steps(symbols, 1000, 0).growth();
   EXPECT_EQ(steady.condition, Condition::steady);
   EXPECT_THAT(steps(symbols, 0, 0).growth().usage, SizeIs(0)) << "too short to tell";
 }
