@@ -20,14 +20,14 @@ constexpr double kBackShare = 0.5;
 
 /// Five: in any order, one in 120 rises throughout.
 constexpr std::size_t kLeastLows = least_rising(0.01);
-/// A single step of this share of the climb is a change of what runs, not what each cycle leaves behind.
-constexpr double kMostOfClimb = 0.45;
-/// What each leaves behind continues: the later half of the cycles adds at least this share of the climb.
+/// A single step of this share of the trend is a change of what runs, not what each cycle leaves behind.
+constexpr double kMostOfTrend = 0.45;
+/// What each leaves behind continues: the later half of the cycles adds at least this share of the trend.
 constexpr double kLaterHalf = 0.2;
 /// Shorter ones are steps of one work, and what rises over them is the judge's own matter.
 constexpr double kLeastCycle_s = 8 * kSecondsPerMinute;
 /// A load or a warm-up in stages is over by then.
-constexpr double kLeastClimb_s = 30 * kSecondsPerMinute;
+constexpr double kLeastTrend_s = 30 * kSecondsPerMinute;
 
 /// Work that takes more from one cycle to the next by itself: a sweep of sizes, a curriculum, a morning. It is ruled
 /// out by how often that has been repeated.
@@ -37,7 +37,7 @@ constexpr double kMostProbability = 0.9;
 
 constexpr double kConfirmedLate = 0.83;
 constexpr double kLateLifeShare = 0.25;
-/// A climb is over when no cycle has ended for this many of them, when this many in a row did not continue with it, or
+/// A trend is over when no cycle has ended for this many of them, when this many in a row did not continue with it, or
 /// when so much of it was released.
 constexpr double kPatienceCycles = 3;
 constexpr std::size_t kMostMisses = 2;
@@ -77,10 +77,10 @@ std::vector<std::size_t> lows_since(const std::vector<Trough>& t, std::size_t fr
   return lows;
 }
 
-/// Describes the climb from `from` on; nullopt if it does not continue, or is a single step.
-std::optional<Climb> describe(const std::vector<Trough>& t, std::size_t from, double least_bytes) {
+/// Describes the trend from `from` on; nullopt if it does not continue, or is a single step.
+std::optional<CycleTrend> describe(const std::vector<Trough>& t, std::size_t from, double least_bytes) {
   const std::vector<std::size_t> lows = lows_since(t, from, least_bytes);
-  Climb c;
+  CycleTrend c;
   c.cycles = t.size() - from;
   c.lows = lows.size();
   // The last trough is a low whatever it is: of cycles that differ, the lowest of the last few shows where they begin.
@@ -97,7 +97,7 @@ std::optional<Climb> describe(const std::vector<Trough>& t, std::size_t from, do
   double largest = 0;
   for (std::size_t i = 1; i < lows.size(); ++i)
     largest = std::max(largest, std::min(c.level_bytes, t[lows[i - 1]].bytes) - t[lows[i]].bytes);
-  if (largest > kMostOfClimb * c.net_bytes) return std::nullopt;
+  if (largest > kMostOfTrend * c.net_bytes) return std::nullopt;
   const double half = lowest_of(std::max(from + few, t.size() - c.cycles / 2));
   if (c.level_bytes - half < kLaterHalf * c.net_bytes) return std::nullopt;
   c.step_bytes = c.net_bytes / steps;
@@ -138,13 +138,13 @@ bool Cycles::observe(Timestamp time, double bytes, double least_bytes) {
   return true;
 }
 
-std::optional<Climb> climb_of(const std::vector<Trough>& troughs, double least_bytes, bool in_a_row) {
+std::optional<CycleTrend> cycle_trend_of(const std::vector<Trough>& troughs, double least_bytes, bool in_a_row) {
   if (troughs.size() < kLeastLows) return std::nullopt;
   const auto lately = troughs.end() - static_cast<std::ptrdiff_t>(kLeastLows);
   if (seconds_between(lately->time, troughs.back().time) < kLeastCycle_s * static_cast<double>(kLeastLows - 1) ||
-      seconds_between(troughs.front().time, troughs.back().time) < kLeastClimb_s)
+      seconds_between(troughs.front().time, troughs.back().time) < kLeastTrend_s)
     return std::nullopt;
-  std::optional<Climb> best;
+  std::optional<CycleTrend> best;
   LowsByChance by_chance;
   std::size_t lows = 0;
   double lowest = 0;
@@ -153,16 +153,16 @@ std::optional<Climb> climb_of(const std::vector<Trough>& troughs, double least_b
     const bool low = lows == 0 || troughs[i].bytes <= lowest - least_bytes;
     lowest = lows == 0 ? troughs[i].bytes : std::min(lowest, troughs[i].bytes);
     if (!low && in_a_row) break;
-    if (!low || ++lows < kLeastLows || seconds_between(troughs[i].time, troughs.back().time) < kLeastClimb_s) continue;
+    if (!low || ++lows < kLeastLows || seconds_between(troughs[i].time, troughs.back().time) < kLeastTrend_s) continue;
     // It may begin at each of the cycles.
     const double chance = static_cast<double>(i + 1) * by_chance.at_least(lows);
     const double probability = 1 / (1 + chance + kGrowingLoad / static_cast<double>(lows));
     if (best && probability <= best->probability) continue;
-    auto climb = describe(troughs, i, least_bytes);
-    if (!climb) continue;
-    climb->chance = chance;
-    climb->probability = std::min(probability, kMostProbability);
-    best = climb;
+    auto trend = describe(troughs, i, least_bytes);
+    if (!trend) continue;
+    trend->chance = chance;
+    trend->probability = std::min(probability, kMostProbability);
+    best = trend;
   }
   return best;
 }
@@ -171,59 +171,59 @@ void CycleJudge::observe(Timestamp time, double used_bytes) {
   last_ = time;
   const double least_bytes = config_.min_growth_mb * kMiB;
   if (cycles_.observe(time, used_bytes, 8 * least_bytes)) decide();
-  if (!suspecting_ || !climb_) return;
+  if (!suspecting_ || !trend_) return;
   peak_bytes_ = std::max(peak_bytes_, used_bytes);
-  if (used_bytes < climb_->level_bytes - kGivenBackShare * climb_->net_bytes)
+  if (used_bytes < trend_->level_bytes - kGivenBackShare * trend_->net_bytes)
     return end("the program released what earlier cycles had left");
-  if (seconds_between(cycles_.troughs().back().time, time) > kPatienceCycles * climb_->cycle_s)
+  if (seconds_between(cycles_.troughs().back().time, time) > kPatienceCycles * trend_->cycle_s)
     return end(
         fmt::format("no cycle has ended for {}", figures_.span(seconds_between(cycles_.troughs().back().time, time))));
 }
 
 void CycleJudge::decide() {
   const std::vector<Trough>& troughs = cycles_.troughs();
-  const auto climb = climb_of(troughs, config_.min_growth_mb * kMiB);
-  if (!climb || climb->probability < config_.confidence_threshold) {
+  const auto trend = cycle_trend_of(troughs, config_.min_growth_mb * kMiB);
+  if (!trend || trend->probability < config_.confidence_threshold) {
     if (suspecting_ && ++misses_ > kMostMisses) end("the cycles no longer leave more memory behind");
     return;
   }
-  climb_ = climb;
+  trend_ = trend;
   misses_ = 0;
   peak_bytes_ = 0;
-  for (std::size_t i = troughs.size() - climb_->cycles + 1; i < troughs.size(); ++i)
+  for (std::size_t i = troughs.size() - trend_->cycles + 1; i < troughs.size(); ++i)
     peak_bytes_ =
-        std::max(peak_bytes_, troughs[i].peak_bytes + climb_->step_bytes * static_cast<double>(troughs.size() - i));
+        std::max(peak_bytes_, troughs[i].peak_bytes + trend_->step_bytes * static_cast<double>(troughs.size() - i));
   const auto left = cycles_left();
   // Beyond the horizon it ends no run.
-  if (left && *left * climb_->cycle_s > config_.horizon_days * kSecondsPerDay) {
+  if (left && *left * trend_->cycle_s > config_.horizon_days * kSecondsPerDay) {
     if (suspecting_) end("memory lasts longer than horizon-days");
     return;
   }
   suspecting_ = true;
-  if (!left || climb_->probability < kConfirmedLate) return;
-  const double left_s = *left * climb_->cycle_s;
-  const double life_s = seconds_between(climb_->onset, last_) + left_s;
+  if (!left || trend_->probability < kConfirmedLate) return;
+  const double left_s = *left * trend_->cycle_s;
+  const double life_s = seconds_between(trend_->onset, last_) + left_s;
   alerting_ |= left_s <= std::max(config_.lead_time_minutes * kSecondsPerMinute, kLateLifeShare * life_s);
 }
 
 void CycleJudge::end(std::string reason) {
   suspecting_ = alerting_ = false;
-  climb_.reset();
+  trend_.reset();
   end_reason_ = std::move(reason);
 }
 
 /// Cycles after the present one until a peak meets the limit; a part of one counts.
 std::optional<double> CycleJudge::cycles_left() const {
-  if (!limit_bytes_ || !climb_) return std::nullopt;
-  return std::max(0.0, *limit_bytes_ - peak_bytes_) / climb_->step_bytes;
+  if (!limit_bytes_ || !trend_) return std::nullopt;
+  return std::max(0.0, *limit_bytes_ - peak_bytes_) / trend_->step_bytes;
 }
 
 Finding CycleJudge::finding() const {
   Finding f;
   f.detector = "judge";
   f.confidence = kUnknownConfidence;
-  if (!climb_ || !suspecting_) return f;
-  const Climb& c = *climb_;
+  if (!trend_ || !suspecting_) return f;
+  const CycleTrend& c = *trend_;
   f.confidence = c.probability;
   f.leak = alerting_;
   f.stage = alerting_ ? Stage::confirmed : Stage::suspected;

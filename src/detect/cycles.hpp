@@ -40,9 +40,9 @@ class Cycles {
   Timestamp low_time_{};
 };
 
-/// How the troughs climb. Its lows are those that no later trough falls back to: all of them where the same work is
+/// How the troughs rise. Its lows are those that no later trough falls back to: all of them where the same work is
 /// repeated, some where cycles differ, as models of different sizes do.
-struct Climb {
+struct CycleTrend {
   std::size_t cycles = 0;  ///< since it began
   std::size_t lows = 0;    ///< of them
   double step_bytes = 0;   ///< of a cycle, in the mean
@@ -58,7 +58,7 @@ struct Climb {
 /// The last ones, if more of them than chance explains are lows: each later trough is higher by `least_bytes` or more.
 /// nullopt: fewer than five lows, cycles of a few minutes, or one step that makes up most of it. O(troughs^2). Pure.
 /// `in_a_row`: each must be a low.
-std::optional<Climb> climb_of(const std::vector<Trough>& troughs, double least_bytes, bool in_a_row = false);
+std::optional<CycleTrend> cycle_trend_of(const std::vector<Trough>& troughs, double least_bytes, bool in_a_row = false);
 
 /// Judges a series by its troughs. It is confirmed only when little is left: a load that grows looks the same.
 class CycleJudge final : public Detector {
@@ -70,7 +70,7 @@ class CycleJudge final : public Detector {
   void set_limit(std::optional<double> limit_bytes) override { limit_bytes_ = limit_bytes; }
   [[nodiscard]] bool alerting() const override { return alerting_; }
   [[nodiscard]] bool suspecting() const override { return suspecting_; }
-  [[nodiscard]] double cycle_s() const override { return suspecting_ && climb_ ? climb_->low_every_s : 0; }
+  [[nodiscard]] double cycle_s() const override { return suspecting_ && trend_ ? trend_->low_every_s : 0; }
   [[nodiscard]] Finding finding() const override;
   [[nodiscard]] std::string last_end_reason() const override { return end_reason_; }
 
@@ -82,10 +82,10 @@ class CycleJudge final : public Detector {
   DetectionConfig config_;
   const Scale& figures_;
   Cycles cycles_;
-  std::optional<Climb> climb_;
+  std::optional<CycleTrend> trend_;
   std::optional<double> limit_bytes_;
-  double peak_bytes_ = 0;   ///< what the largest of the climb's cycles would reach from where they begin now
-  std::size_t misses_ = 0;  ///< cycles since the troughs last climbed
+  double peak_bytes_ = 0;   ///< what the largest of the trend's cycles would reach from where they begin now
+  std::size_t misses_ = 0;  ///< cycles since the troughs last rose
   Timestamp last_{};
   bool suspecting_ = false;
   bool alerting_ = false;

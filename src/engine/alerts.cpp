@@ -182,7 +182,7 @@ PageFacts Engine::Core::page_facts(const SeriesState& s, const Finding& finding,
 void Engine::Core::leave_to_standstill(const SeriesState& s, Explained& v) const {
   Finding& f = v.finding;
   const bool is_new = !s.leaks() && s.alert() == nullptr && (f.leak || s.suspicion() == nullptr);
-  if (!is_new || f.stage == Stage::none || s.runs_climb || !is_followed(s) || s.ended) return;
+  if (!is_new || f.stage == Stage::none || s.runs_trend || !is_followed(s) || s.ended) return;
   const PageFacts facts = standstill_facts(s, f);
   if (!has_stood_still(facts)) return;
   f.leak = false;

@@ -153,7 +153,7 @@ bool Engine::Core::wants_leak(const SeriesState& s) const {
 /// The same for a suspicion: of the series itself, or of one of its parts.
 bool Engine::Core::wants_suspicion(const SeriesState& s) const {
   if (!s.detector) return false;
-  if (s.runs_climb) return true;
+  if (s.runs_trend) return true;
   if (s.key.metric != Metric::device_used || !knows_parts(s)) return s.suspecting();
   return suspected_part(s) != nullptr || (s.device->pile && s.suspecting());
 }
@@ -292,7 +292,7 @@ void Engine::Core::judge_by_parts(const SeriesState& device, Attributed& v) cons
     // The total may stand still, or have just jumped: then a process that grows is what there is to report.
     if (const SeriesState* grower = fastest_grower(device)) return take_figures_of_parts({grower}, device, v);
     const SeriesState* const part = suspected_part(device);
-    if (part == nullptr || !part->runs_climb) return;
+    if (part == nullptr || !part->runs_trend) return;
     v.finding = verdict(*part).finding;
     v.finding.because = fmt::format("pid {}: {}", part->key.pid, v.finding.because);
     return;
@@ -478,8 +478,8 @@ void Engine::Core::leave_to_jobs(const SeriesState& process, Explained& v) const
 /// Whether each of the last runs of the process's program peaked higher than the one before, and this one, too.
 void Engine::Core::follow_runs(SeriesState& s) {
   const auto least = static_cast<std::uint64_t>(config.detection.min_growth_mb * kMiB);
-  if (s.ended || s.peak_bytes < s.climb_at_bytes + least) return;
-  s.climb_at_bytes = s.peak_bytes;
+  if (s.ended || s.peak_bytes < s.trend_at_bytes + least) return;
+  s.trend_at_bytes = s.peak_bytes;
   std::vector<Trough> peaks;
   if (runs) {
     peaks = runs->earlier(s);
@@ -490,31 +490,31 @@ void Engine::Core::follow_runs(SeriesState& s) {
   if (peaks.empty()) return;
   const auto peak = static_cast<double>(s.peak_bytes);
   peaks.push_back({s.first_time, peak, peak});
-  s.runs_climb = climb_of(peaks, static_cast<double>(least), true);
-  if (s.runs_climb && s.runs_climb->probability < config.detection.confidence_threshold) s.runs_climb.reset();
-  if (s.runs_climb || s.suspicion() != nullptr) queue(s);
+  s.runs_trend = cycle_trend_of(peaks, static_cast<double>(least), true);
+  if (s.runs_trend && s.runs_trend->probability < config.detection.confidence_threshold) s.runs_trend.reset();
+  if (s.runs_trend || s.suspicion() != nullptr) queue(s);
 }
 
 /// What several runs of the program show together, and no single run shows.
 void Engine::Core::suspect_by_runs(const SeriesState& s, Explained& v) const {
-  if (!s.runs_climb || v.finding.stage != Stage::none) return;
-  const Climb& climb = *s.runs_climb;
+  if (!s.runs_trend || v.finding.stage != Stage::none) return;
+  const CycleTrend& trend = *s.runs_trend;
   Finding& f = v.finding;
-  const double left = s.limit_bytes ? (*s.limit_bytes - static_cast<double>(s.peak_bytes)) / climb.step_bytes : 0;
+  const double left = s.limit_bytes ? (*s.limit_bytes - static_cast<double>(s.peak_bytes)) / trend.step_bytes : 0;
   f.stage = Stage::suspected;
   f.state = State::growing;
-  f.confidence = std::max(f.confidence, climb.probability);
-  f.onset = climb.onset;
+  f.confidence = std::max(f.confidence, trend.probability);
+  f.onset = trend.onset;
   f.growth_bytes_per_s = {};
   f.because = fmt::format(
       "each of the last {} runs of the program peaked higher than the one before, by {} on average and by {} in "
       "all{}; "
       "odds of this by chance: 1 in {:.0f}; this run: {}",
-      climb.cycles, scale.bytes(climb.step_bytes), scale.bytes(climb.net_bytes),
+      trend.cycles, scale.bytes(trend.step_bytes), scale.bytes(trend.net_bytes),
       !s.limit_bytes ? std::string()
       : left < 1     ? std::string("; the next one will not fit")
                      : fmt::format("; {:.0f} more fit", std::floor(left)),
-      1 / climb.chance, f.because);
+      1 / trend.chance, f.because);
 }
 
 void Engine::Core::remember_run(const SeriesState& s) {

@@ -149,9 +149,9 @@ struct SeriesState {
   std::uint32_t rise_number = 0;         ///< of `standstill`: FollowedRise::number
   Move move;                             ///< of `standstill`, as of the last review
   std::string paging;                    ///< why nobody is notified of the leak yet, as of the last review
-  std::optional<Climb> runs_climb;       ///< for a process: each run of its program, up to this one, peaks higher
+  std::optional<CycleTrend> runs_trend;  ///< for a process: each run of its program, up to this one, peaks higher
   std::optional<double> explains;        ///< its share of its device's last growth, where line() is the device's total
-  std::uint64_t climb_at_bytes = 0;      ///< the peak at which that was last looked at
+  std::uint64_t trend_at_bytes = 0;      ///< the peak at which that was last looked at
   bool queued = false;
   bool ended = false;
   Timestamp ended_at{};  ///< the tick in which that became known

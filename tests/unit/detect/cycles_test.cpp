@@ -44,58 +44,59 @@ TEST(Cycles, NoiseAndASteadyRiseHaveNone) {
   EXPECT_LE(cycles.troughs().size(), 1U);
 }
 
-TEST(Climb, FiveInARowAreChanceOnceIn120) {
-  const auto climb = climb_of(troughs({6, 10, 14, 18, 22}), 64 * kMiB);
-  ASSERT_TRUE(climb);
-  EXPECT_EQ(climb->cycles, 5U);
-  EXPECT_NEAR(climb->chance, 1.0 / 120, 1e-12);
-  EXPECT_DOUBLE_EQ(climb->step_bytes, 4 * kGiB);
-  EXPECT_DOUBLE_EQ(climb->cycle_s, 600);
-  EXPECT_NEAR(climb->probability, 1 / (1 + 1.0 / 120 + 0.16), 1e-9);
+TEST(CycleTrend, FiveInARowAreChanceOnceIn120) {
+  const auto trend = cycle_trend_of(troughs({6, 10, 14, 18, 22}), 64 * kMiB);
+  ASSERT_TRUE(trend);
+  EXPECT_EQ(trend->cycles, 5U);
+  EXPECT_NEAR(trend->chance, 1.0 / 120, 1e-12);
+  EXPECT_DOUBLE_EQ(trend->step_bytes, 4 * kGiB);
+  EXPECT_DOUBLE_EQ(trend->cycle_s, 600);
+  EXPECT_NEAR(trend->probability, 1 / (1 + 1.0 / 120 + 0.16), 1e-9);
 }
 
-TEST(Climb, ItMayHaveBegunAtAnyOfTheCycles) {
-  const auto climb = climb_of(troughs({9, 7, 8, 6, 10, 14, 18, 22}), 64 * kMiB);
-  ASSERT_TRUE(climb);
-  EXPECT_EQ(climb->cycles, 5U);
-  EXPECT_NEAR(climb->chance, 4.0 / 120, 1e-12);
+TEST(CycleTrend, ItMayHaveBegunAtAnyOfTheCycles) {
+  const auto trend = cycle_trend_of(troughs({9, 7, 8, 6, 10, 14, 18, 22}), 64 * kMiB);
+  ASSERT_TRUE(trend);
+  EXPECT_EQ(trend->cycles, 5U);
+  EXPECT_NEAR(trend->chance, 4.0 / 120, 1e-12);
 }
 
-TEST(Climb, FourStepsThatDifferALotOrOneThatFallsAreNone) {
-  EXPECT_FALSE(climb_of(troughs({6, 10, 14, 18}), 64 * kMiB));
-  EXPECT_FALSE(climb_of(troughs({6, 6.2, 14, 14.3, 22}), 64 * kMiB));
-  EXPECT_FALSE(climb_of(troughs({6, 10, 9, 18, 22}), 64 * kMiB));
-  EXPECT_FALSE(climb_of(troughs({6, 10, 14, 18, 22}, 200), 64 * kMiB)) << "steps of one work";
+TEST(CycleTrend, FourStepsThatDifferALotOrOneThatFallsAreNone) {
+  EXPECT_FALSE(cycle_trend_of(troughs({6, 10, 14, 18}), 64 * kMiB));
+  EXPECT_FALSE(cycle_trend_of(troughs({6, 6.2, 14, 14.3, 22}), 64 * kMiB));
+  EXPECT_FALSE(cycle_trend_of(troughs({6, 10, 9, 18, 22}), 64 * kMiB));
+  EXPECT_FALSE(cycle_trend_of(troughs({6, 10, 14, 18, 22}, 200), 64 * kMiB)) << "steps of one work";
 }
 
-TEST(Climb, OfCyclesThatDifferTheLowsCountToWhichNoneFallsBack) {
-  const auto climb = climb_of(troughs({6, 20, 7, 15, 8, 25, 9, 18, 10, 22, 11, 19, 12, 21}), 64 * kMiB);
-  ASSERT_TRUE(climb);
-  EXPECT_EQ(climb->cycles, 14U);
-  EXPECT_EQ(climb->lows, 8U);
-  EXPECT_DOUBLE_EQ(climb->level_bytes, 12 * kGiB) << "the latest one is a low whatever it is";
-  EXPECT_DOUBLE_EQ(climb->step_bytes, 0.5 * kGiB);
-  EXPECT_LT(climb->chance, 0.01);
-  EXPECT_FALSE(climb_of(troughs({6, 20, 7, 15, 8, 25, 9, 18, 10, 22, 11, 19, 12, 21}), 64 * kMiB, true));
+TEST(CycleTrend, OfCyclesThatDifferTheLowsCountToWhichNoneFallsBack) {
+  const auto trend = cycle_trend_of(troughs({6, 20, 7, 15, 8, 25, 9, 18, 10, 22, 11, 19, 12, 21}), 64 * kMiB);
+  ASSERT_TRUE(trend);
+  EXPECT_EQ(trend->cycles, 14U);
+  EXPECT_EQ(trend->lows, 8U);
+  EXPECT_DOUBLE_EQ(trend->level_bytes, 12 * kGiB) << "the latest one is a low whatever it is";
+  EXPECT_DOUBLE_EQ(trend->step_bytes, 0.5 * kGiB);
+  EXPECT_LT(trend->chance, 0.01);
+  EXPECT_FALSE(cycle_trend_of(troughs({6, 20, 7, 15, 8, 25, 9, 18, 10, 22, 11, 19, 12, 21}), 64 * kMiB, true));
 }
 
-TEST(Climb, ValuesInAnyOrderHardlyEverClimb) {
+TEST(CycleTrend, ValuesInAnyOrderHardlyEverRise) {
   std::mt19937 random(20261127);
   std::uniform_real_distribution<double> any(6, 30);
-  int climbs = 0;
+  int trends = 0;
   constexpr int kDraws = 2000;
   for (int i = 0; i < kDraws; ++i) {
     std::vector<double> gib(static_cast<std::size_t>(6 + i % 40));
     for (double& level : gib) level = any(random);
-    const auto climb = climb_of(troughs(gib), 64 * kMiB);
-    climbs += climb && climb->probability >= 0.75 ? 1 : 0;
+    const auto trend = cycle_trend_of(troughs(gib), 64 * kMiB);
+    trends += trend && trend->probability >= 0.75 ? 1 : 0;
   }
-  EXPECT_LT(climbs, kDraws / 50);
+  EXPECT_LT(trends, kDraws / 50);
 }
 
-TEST(Climb, ALevelThatRoseOnceIsNone) {
-  EXPECT_FALSE(climb_of(troughs({6, 6.9, 6.4, 6.2, 6.8, 6.5, 16, 16.9, 16.3, 16.8, 16.6, 17, 16.7}), 64 * kMiB));
-  const auto stopped = climb_of(troughs({6, 8, 10, 12, 14, 16, 16.4, 16.1, 16.3, 16.2, 16.5, 16.6, 16.7}), 64 * kMiB);
+TEST(CycleTrend, ALevelThatRoseOnceIsNone) {
+  EXPECT_FALSE(cycle_trend_of(troughs({6, 6.9, 6.4, 6.2, 6.8, 6.5, 16, 16.9, 16.3, 16.8, 16.6, 17, 16.7}), 64 * kMiB));
+  const auto stopped =
+      cycle_trend_of(troughs({6, 8, 10, 12, 14, 16, 16.4, 16.1, 16.3, 16.2, 16.5, 16.6, 16.7}), 64 * kMiB);
   EXPECT_FALSE(stopped) << "nothing is left behind any more";
 }
 

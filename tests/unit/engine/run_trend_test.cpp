@@ -9,7 +9,7 @@ namespace {
 using testing::HasSubstr;
 
 /// Runs that each peak `step` above the one before.
-class RunsClimb : public OneGpu {
+class RunsTrend : public OneGpu {
  protected:
   void begin(bool remembers) {
     known_programs.clear();
@@ -38,7 +38,7 @@ class RunsClimb : public OneGpu {
   Finding of_device;
 };
 
-TEST_F(RunsClimb, FiveInARowAreSuspected) {
+TEST_F(RunsTrend, FiveInARowAreSuspected) {
   for (const bool remembers : {false, true}) {
     begin(remembers);
     t += 100000;
@@ -57,14 +57,14 @@ TEST_F(RunsClimb, FiveInARowAreSuspected) {
   }
 }
 
-TEST_F(RunsClimb, RunsThatDifferAreNone) {
+TEST_F(RunsTrend, RunsThatDifferAreNone) {
   begin(false);
   runs({10, 14, 12, 16, 15, 17, 11, 18});
   EXPECT_EQ(now.stage, Stage::none);
 }
 
 /// No process is listed, and the memory that stays is nobody's: each run begins where the one before left off.
-TEST_F(RunsClimb, WhatEachRunLeavesOnTheDeviceIsALeakWhenTheNextDoesNotFit) {
+TEST_F(RunsTrend, WhatEachRunLeavesOnTheDeviceIsALeakWhenTheNextDoesNotFit) {
   begin(false);
   Finding finding;
   for (int run = 0; run < 5; ++run)
