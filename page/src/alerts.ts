@@ -23,7 +23,7 @@ export class AlertsPage implements Page {
   close(): void {}
 
   draw(): void {
-    const all = this.live.stories();
+    const all = this.live.incidents();
     const chosen = {
       all,
       standing: all.filter((a) => a.ended === "standing"),

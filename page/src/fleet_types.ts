@@ -1,5 +1,5 @@
 // vramtrack.fleet.v1, as docs/fleet.md describes it.
-import type { Interval, Time, ToldAlert } from "./types";
+import type { AlertWords, Interval, Time } from "./types";
 
 export interface FleetLeak {
   host: string;
@@ -8,7 +8,7 @@ export interface FleetLeak {
   onset: Time | null;
   raised: Time;
   ended: string | null;
-  told: ToldAlert;
+  told: AlertWords;
   pattern: string;
   confidence: number;
   growth_bytes_per_s: number;

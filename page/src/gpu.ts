@@ -87,7 +87,7 @@ export class GpuPage implements Page {
     this.compute(d);
     const told = d.told;
     const used = this.live.bytesOf(d);
-    const alerts = this.live.stories().filter((a) => a.device.id === this.id);
+    const alerts = this.live.incidents().filter((a) => a.device.id === this.id);
     render(this.root, [
       h("div", { class: "toolbar" },
         h("h1", {}, deviceShort(d.device), " ", h("span", { class: "faint name" }, printable(d.device.name))),

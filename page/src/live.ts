@@ -20,7 +20,7 @@ export class Live {
   alerts: Alerts | null = null;
 
   /** One for each leak, though its process's series shows it as well as its device's. */
-  stories(): Alert[] {
+  incidents(): Alert[] {
     return (this.alerts?.alerts ?? []).filter((a) => !a.told_with);
   }
   status: Status | null = null;

@@ -67,7 +67,7 @@ function nav(href: string, text: string, extra: Node_ | null = null): Node_ {
 }
 
 function draw(): void {
-  const open = live.stories().filter((a) => a.ended === "standing" && !a.acknowledged).length;
+  const open = live.incidents().filter((a) => a.ended === "standing" && !a.acknowledged).length;
   document.title = `${open > 0 ? `(${open}) ` : ""}${page?.title ?? ""} · ${live.status?.host ?? "vramtrack"}`;
   render(header, [
     h("a", { class: "brand", href: "#/" }, "vramtrack"),

@@ -69,7 +69,7 @@ export class Overview implements Page {
     }
     this.load(devices);
     const { tone, text } = live.view.headline;
-    const standing = live.stories().filter((a) => a.ended === "standing");
+    const standing = live.incidents().filter((a) => a.ended === "standing");
     render(this.root, [
       h("h1", { class: `headline ${tone}` }, h("span", { role: "status" }, printable(text))),
       h("div", { class: "toolbar" }, h("h2", {}, "GPUs"), rangeButtons(this.lastS, (lastS) => this.choose(lastS))),

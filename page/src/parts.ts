@@ -1,6 +1,6 @@
 // Pieces that several pages show: a verdict's badge, the bar, a table of processes, an alert.
 import { bytes, bytesOf, inLocalTime, moment, percent, printable, seconds } from "./format";
-import type { Alert, Fact, Series, Told, Tone } from "./types";
+import type { Alert, ConclusionWords, Fact, Series, Tone } from "./types";
 import { h, type Node_ } from "./vdom";
 import { commandOf, conditionTone, deviceShort, gauges, healthWords, toneMark } from "./words";
 
@@ -10,7 +10,7 @@ export function badge(tone: Tone, words: string): Node_ {
   return h("span", { class: `badge ${tone}` }, h("span", { "aria-hidden": "true" }, toneMark[tone]), ` ${words}`);
 }
 
-export const verdictBadge = (told: Told): Node_ => badge(told.tone, printable(told.headline));
+export const verdictBadge = (told: ConclusionWords): Node_ => badge(told.tone, printable(told.headline));
 
 /** The reasons that one sentence joins. */
 const reasons = (because: string): string[] => printable(because).split("; ").map(inLocalTime);
@@ -60,7 +60,7 @@ export function stallList(processes: Series[]): Node_ | null {
 }
 
 /** "CRITICAL" beside the words of a leak; nothing for what is well, and for a leak without haste, which says so itself. */
-export function severityWord(told: Told): Node_ | null {
+export function severityWord(told: ConclusionWords): Node_ | null {
   return told.severity && told.tone !== "watch" ? h("span", { class: `severity ${told.tone}` }, told.severity) : null;
 }
 

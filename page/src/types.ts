@@ -117,7 +117,7 @@ export interface Fact {
 }
 
 /** What the agent concludes of a series, in words; what says nothing is left out. The page concludes nothing itself. */
-export interface Told {
+export interface ConclusionWords {
   /** "LEAK (gradual leak)", "ran out of memory; now steady". */
   verdict: string;
   /** The verdict and what else is the matter: "steady, then the GPU was lost". */
@@ -146,7 +146,7 @@ export interface Told {
 }
 
 /** The same of an alert. */
-export interface ToldAlert {
+export interface AlertWords {
   what: string;
   severity: string;
   tone: Tone;
@@ -213,7 +213,7 @@ export interface Series {
   health: { hears_xids: boolean | null } | null;
   last_xid: { time: Time; code: number; text: string } | null;
   condition: Condition | null;
-  told: Told;
+  told: ConclusionWords;
   /** Where the device's memory ends and the forecast leads to: its capacity less what the driver reserves. */
   limit_bytes: number | null;
   /** The line of the growth, from the onset to the last sample. */
@@ -305,7 +305,7 @@ export interface Alert {
   paged_because: string;
   incident: string;
   // end
-  told: ToldAlert;
+  told: AlertWords;
   acknowledged: Acknowledgement | null;
   /** The silence under which nobody is notified of it. */
   silenced: Silence | null;

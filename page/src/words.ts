@@ -1,5 +1,5 @@
 // Words for what the agent reports in figures and kinds: health, gauges, names. What it concludes comes in words
-// (Told of types.ts) and is shown as it is. Pure.
+// (ConclusionWords of types.ts) and is shown as it is. Pure.
 import { moment, printable } from "./format";
 import type { Condition, Series, Tone } from "./types";
 import { seconds } from "./format";

@@ -10,7 +10,7 @@ from vramtrack.driver import DriverMemory
 from vramtrack.mark_series import Marks
 from vramtrack.memory_source import MemorySource
 from vramtrack.units import format_size
-from vramtrack.verdict import Told, Verdict
+from vramtrack.verdict import ConclusionWords, Verdict
 from vramtrack.watch_sample import FIELDS, WatchSample, check_metric
 
 _LOOKS_AT_ONSET = 20
@@ -90,4 +90,4 @@ def confirmed(verdict: Verdict, found: Confirmation) -> Verdict:
                                "because": f"{words} (before: {verdict.because})"}  # fmt: skip
     raw = {**verdict.raw, "verdict": {**verdict.raw.get("verdict", {}), **changed}}
     raw.pop("told", None)  # what was told is refuted
-    return replace(verdict, text="", told=Told(), growth_per={}, raw=raw, **changed)
+    return replace(verdict, text="", told=ConclusionWords(), growth_per={}, raw=raw, **changed)

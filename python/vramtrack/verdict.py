@@ -77,7 +77,7 @@ class Fact(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Told:
+class ConclusionWords:
     """The verdict in the words of every other surface: `vramtrack analyze`, `top`, the dashboard, reports. Empty: nothing to say."""
 
     verdict: str = ""
@@ -102,7 +102,7 @@ class Told:
 
 
 @dataclass(frozen=True)
-class ToldAlert:
+class AlertWords:
     """An alert in the words of every other surface."""
 
     what: str = ""
@@ -155,7 +155,7 @@ class Alert:
     paged_because: Optional[str]
     incident: Optional[str]
     # end
-    told: ToldAlert = ToldAlert()
+    told: AlertWords = AlertWords()
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ class Verdict:
     advice: Tuple[str, ...] = ()
     # end
     leaked: bool = False
-    told: Told = Told()
+    told: ConclusionWords = ConclusionWords()
     alerts: Tuple[Alert, ...] = ()
     suspicions: Tuple[Alert, ...] = ()
     paging: Optional[str] = None
@@ -290,7 +290,7 @@ def _told(kind: Any, line: Dict[str, Any]) -> Any:
 
 
 def _alert(line: Dict[str, Any]) -> Alert:
-    return replace(_of_line(Alert, line), told=_told(ToldAlert, line))
+    return replace(_of_line(Alert, line), told=_told(AlertWords, line))
 
 
 def verdict_of(analysis: Any, metric: str) -> Verdict:
@@ -308,7 +308,7 @@ def _verdict(line: Dict[str, Any], text: str, series: Series, metric: str) -> Ve
         suspect=None if v["suspect"] is None else _of_line(Suspect, v["suspect"]),
         ending=None if v.get("end") is None else _of_line(End, v["end"]),
         leaked=line.get("leaked", False),
-        told=_told(Told, line),
+        told=_told(ConclusionWords, line),
         alerts=tuple(_alert(a) for a in line.get("alerts", ())),
         suspicions=tuple(_alert(a) for a in line.get("suspicions", ())),
         paging=line.get("paging"),

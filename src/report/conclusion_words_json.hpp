@@ -1,5 +1,5 @@
 // ConclusionWords as JSON: the same object in the API, in analysis lines and in notifications (docs/openapi.yaml,
-// schema Told).
+// schema ConclusionWords).
 #pragma once
 
 #include <string>

@@ -316,7 +316,7 @@ class Surfaces(unittest.TestCase):
                     self.assertIn(END, re.sub(r"</?time>|\\", "", text), surface)
 
     def test_every_surface_is_driven(self):
-        shows = re.compile(r"(?<!ConclusionWords )(?<!AlertWords )\b(?:conclusion_words|alert_words)\([^)]|\bconclusion_words_json\(|\bseries_words\(|\bheadline\(view|\bmachine_of\(|\bconcern\(|\bTold\(|\.told\b")
+        shows = re.compile(r"(?<!ConclusionWords )(?<!AlertWords )\b(?:conclusion_words|alert_words)\([^)]|\bconclusion_words_json\(|\bseries_words\(|\bheadline\(view|\bmachine_of\(|\bconcern\(|\bConclusionWords\(|\.told\b")
         found = set()
         for folder, endings in (("src", (".cpp",)), ("page/src", (".ts",)), ("python/vramtrack", (".py",))):
             for path in sorted((ROOT / folder).rglob("*")):
