@@ -13,10 +13,6 @@ std::int64_t ns(Timestamp time) {
   return time.time_since_epoch().count();
 }
 
-void put(Json& out, const char* name, const std::string& text) {
-  if (!text.empty()) out[name] = text;
-}
-
 Json object_of(const AuditEntry& e) {
   Json out;
   out["schema"] = kSchema;
@@ -24,18 +20,18 @@ Json object_of(const AuditEntry& e) {
   out["time"] = iso8601(e.time);
   out["time_ns"] = ns(e.time);
   out["written_ns"] = ns(e.written);
-  put(out, "boot", e.boot);
+  add_nonempty(out, "boot", e.boot);
   out["climb"] = e.climb;
   out["policy"] = e.policy;
-  put(out, "policy_text", e.policy_text);
+  add_nonempty(out, "policy_text", e.policy_text);
   if (e.step) out["step"] = *e.step;
-  put(out, "action", e.action);
-  put(out, "text", e.text);
-  put(out, "undo", e.undo);
-  put(out, "workload", e.workload);
+  add_nonempty(out, "action", e.action);
+  add_nonempty(out, "text", e.text);
+  add_nonempty(out, "undo", e.undo);
+  add_nonempty(out, "workload", e.workload);
   out["dry_run"] = e.dry_run;
   if (e.is_for_people) out["for_people"] = true;
-  put(out, "reason", e.reason);
+  add_nonempty(out, "reason", e.reason);
   if (e.claim)
     out["claim"] = {{"fingerprint", e.claim->fingerprint},
                     {"starts_at_ns", ns(e.claim->starts_at)},
@@ -47,18 +43,18 @@ Json object_of(const AuditEntry& e) {
   Json& process = out["process"];
   process["pid"] = s.process.pid;
   process["start_ticks"] = s.process.start_ticks;
-  put(process, "host", s.process.host);
-  put(process, "node", s.node);
-  put(process, "user", s.user);
-  put(process, "command", s.command);
-  put(process, "container", s.container);
-  put(process, "pod", s.pod);
-  put(process, "job", s.job);
-  put(process, "job_name", s.job_name);
+  add_nonempty(process, "host", s.process.host);
+  add_nonempty(process, "node", s.node);
+  add_nonempty(process, "user", s.user);
+  add_nonempty(process, "command", s.command);
+  add_nonempty(process, "container", s.container);
+  add_nonempty(process, "pod", s.pod);
+  add_nonempty(process, "job", s.job);
+  add_nonempty(process, "job_name", s.job_name);
   Json& device = out["device"];
   device["id"] = s.device_id;
   if (s.device_index) device["index"] = *s.device_index;
-  put(device, "name", s.device_name);
+  add_nonempty(device, "name", s.device_name);
   Json& evidence = out["evidence"];
   evidence["kind"] = to_string(s.trouble);
   evidence["severity"] = to_string(s.severity);
@@ -69,14 +65,9 @@ Json object_of(const AuditEntry& e) {
   evidence["used_bytes"] = s.used_bytes;
   evidence["held_s"] = s.held_s;
   if (s.unattributed_bytes) evidence["unattributed_bytes"] = *s.unattributed_bytes;
-  put(evidence, "because", s.because);
-  put(evidence, "incident", s.incident);
+  add_nonempty(evidence, "because", s.because);
+  add_nonempty(evidence, "incident", s.incident);
   return out;
-}
-
-std::string text_in(const Json& in, const char* name) {
-  const Json* const at = in.find(name);
-  return at != nullptr && at->is_string() ? at->text() : std::string();
 }
 
 double number_in(const Json& in, const char* name) {

@@ -95,11 +95,6 @@ Result<T> parsed(std::string_view text, std::string_view schema, Read read) {
   }
 }
 
-std::string text_in(const Json& in, const char* name) {
-  const Json* const at = in.find(name);
-  return at != nullptr && at->is_string() ? at->text() : std::string();
-}
-
 const char* phase_of(const act::Climb& one) {
   if (one.phase == Phase::over) return "closed";
   if (one.has_subject()) return "acting";

@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 
 #include "act/policy.hpp"
+#include "core/file_way.hpp"
 #include "core/regular_file.hpp"
 #include "detect/detector.hpp"
 #include "host/privilege.hpp"
@@ -20,11 +20,6 @@ extern char** environ;
 
 namespace vramtrack::cli {
 namespace {
-
-std::string absolute_variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr && *value == '/' ? value : "";
-}
 
 std::string home() {
   if (std::string from_variable = absolute_variable("HOME"); !from_variable.empty()) return from_variable;

@@ -13,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <cstdlib>
 #include <filesystem>
 #include <mutex>
 #include <utility>
@@ -179,6 +180,11 @@ Status check_links(const std::string& path) {
   if (way.foreign_link().empty()) return {};
   return fail(fmt::format("{}: {} is a symbolic link of another user; name a place that leads through none", path,
                           way.foreign_link()));
+}
+
+std::string absolute_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value == '/' ? value : "";
 }
 
 std::string others_who_write(const std::string& path) {

@@ -68,6 +68,9 @@ class FileWay {
 /// user. Folders and the file need not exist yet.
 Status check_links(const std::string& path);
 
+/// The absolute path that this variable of the environment holds; empty: none.
+std::string absolute_variable(const char* name);
+
 /// FileWay::writer() of `path`; empty as well where there is no such file.
 std::string others_who_write(const std::string& path);
 

@@ -156,6 +156,15 @@ double Json::number() const {
   return std::get<double>(value_);
 }
 
+std::string text_in(const Json& object, std::string_view name) {
+  const Json* const member = object.find(name);
+  return member != nullptr && member->is_string() ? member->text() : std::string();
+}
+
+void add_nonempty(Json& object, std::string_view name, const std::string& text) {
+  if (!text.empty()) object[name] = text;
+}
+
 const std::string& Json::text() const {
   if (!is_string()) mismatch("a string");
   return std::get<std::string>(value_);

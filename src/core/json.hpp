@@ -181,6 +181,11 @@ class JsonItem {
   mutable Json value_;
 };
 
+/// The text of that member; empty where there is none, or it is no text.
+std::string text_in(const Json& object, std::string_view name);
+/// Makes the member if there is a text for it.
+void add_nonempty(Json& object, std::string_view name, const std::string& text);
+
 /// A value as the text of a document that leaves the program: printable (core/printable.hpp), on one line, or indented
 /// by this many blanks. Numbers have the fewest digits that are read back as the same number; one that is not finite
 /// becomes null.

@@ -16,10 +16,6 @@ inline Json facts_json(const std::vector<Fact>& facts) {
   return out;
 }
 
-/// Adds non-empty fields: an empty text or list is left out.
-inline void add_nonempty(Json& out, const char* name, const std::string& text) {
-  if (!text.empty()) out[name] = text;
-}
 inline void add_nonempty(Json& out, const char* name, const std::vector<Fact>& facts) {
   if (!facts.empty()) out[name] = facts_json(facts);
 }

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -20,11 +19,6 @@ namespace vramtrack::run {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string absolute_variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr && *value == '/' ? value : "";
-}
 
 /// Whether nobody but this user and root can write to it, or replace it.
 bool is_ours_alone(const std::string& folder) {

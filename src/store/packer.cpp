@@ -25,10 +25,6 @@ constexpr std::int64_t kHoursToMerge = 60;  ///< parts of hours, collected over 
 constexpr std::size_t kCellsPerChunk = 32768;
 constexpr std::int64_t kVacuumPages = 128;
 
-Timestamp at(std::int64_t ns) {
-  return Timestamp(Duration(ns));
-}
-
 /// The uptime before which rows are older than `seconds`; 0, before which there are none, if the uptime is shorter.
 std::int64_t older_than(std::int64_t uptime_ns, double seconds) {
   return std::max<std::int64_t>(uptime_ns - std::min(from_seconds(seconds).count(), uptime_ns), 0);
@@ -105,7 +101,8 @@ Status Packer::read_journal() {
     const auto chunk = decode_chunk(next_row_.blob(4));
     if (!chunk || chunk->columns != 1) {
       notices_->push_back(fmt::format("store: journal row {} ({} samples from {}) is damaged and skipped: {}",
-                                      last_seq_, next_row_.integer(3), iso8601(at(next_row_.integer(1))),
+                                      last_seq_, next_row_.integer(3),
+                                      iso8601(Timestamp(Duration(next_row_.integer(1)))),
                                       chunk ? "not a chunk of samples" : chunk.error().message));
       continue;
     }
@@ -264,7 +261,7 @@ Status Packer::keep_size() {
           fmt::format(
               "store: the size cap of {} MB is reached: raw samples up to {} were dropped before their {} hours were "
               "over, and the oldest will be dropped from now on; raise store.max-size-mb to keep them",
-              config_.max_size_mb, iso8601(at(*gone)), config_.raw_hours));
+              config_.max_size_mb, iso8601(Timestamp(Duration(*gone))), config_.raw_hours));
       continue;
     }
     gone = delete_oldest("rollup", "resolution_s=60 AND merged=0");
@@ -274,7 +271,7 @@ Status Packer::keep_size() {
           notified_minutes_,
           fmt::format("store: the size cap of {} MB is reached with no raw samples left: minute rollups up to {} were "
                       "dropped before their {} days were over; raise store.max-size-mb",
-                      config_.max_size_mb, iso8601(at(*gone)), config_.minute_days));
+                      config_.max_size_mb, iso8601(Timestamp(Duration(*gone))), config_.minute_days));
       continue;
     }
     notify_once(notified_hours_,

@@ -10,9 +10,6 @@ namespace {
 std::int64_t ns_of(Timestamp time) {
   return time.time_since_epoch().count();
 }
-Timestamp at(std::int64_t ns) {
-  return Timestamp(Duration(ns));
-}
 
 /// The machine's uptime between the two marks: for another boot, since that boot began; 0 in the wrong order.
 std::int64_t passed_ns(const ClockMark& earlier, const ClockMark& later) {
@@ -59,8 +56,8 @@ Result<Uptime> Uptime::open(sql::Database& database) {
   if (*row) {
     uptime.last_ = ClockMark{.boot_id = std::string(query->text(0)),
                              .since_boot = Duration(query->integer(1)),
-                             .wall = at(query->integer(2)),
-                             .stamp = at(query->integer(3)),
+                             .wall = Timestamp(Duration(query->integer(2))),
+                             .stamp = Timestamp(Duration(query->integer(3))),
                              .changed_at = Duration(query->integer(4))};
     const auto sum = borne_out(database, query->integer(5));
     if (!sum) return fail(sum.error());
