@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "../at.hpp"
 #include "../temp_folder.hpp"
 
 namespace vramtrack {
@@ -15,10 +16,6 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30U;
-
-Timestamp at(double s) {
-  return Timestamp{from_seconds(s)};
-}
 
 class WallRoundsTest : public testing::Test {
  protected:

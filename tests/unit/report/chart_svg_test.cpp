@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "../at.hpp"
 #include "core/format.hpp"
 #include "core/units.hpp"
 
@@ -13,10 +14,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-Timestamp at(double seconds) {
-  return Timestamp(from_seconds(seconds));
-}
 
 /// Ten minutes from 4 GiB on, one point a minute.
 ChartInput rising() {
