@@ -6,6 +6,7 @@
 #include <netdb.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <condition_variable>
@@ -15,6 +16,7 @@
 #include <tuple>
 
 #include "act/socket_guard.hpp"
+#include "core/errno_words.hpp"
 #include "core/format.hpp"
 #include "host/interrupt.hpp"
 
@@ -127,11 +129,19 @@ std::vector<std::string> addresses_of(const std::string& host, const SocketGuard
   return resolved->addresses;
 }
 
+httplib::Client client_of(const HttpCall& call) {
+  if (!call.unix_socket.empty()) return httplib::Client(call.unix_socket, call.url.port);
+  const bool bracketed = call.url.host.find(':') != std::string::npos;
+  return httplib::Client(fmt::format("{}://{}{}{}:{}", call.url.https ? "https" : "http", bracketed ? "[" : "",
+                                     call.url.host, bracketed ? "]" : "", call.url.port));
+}
+
 httplib::Request written(const HttpCall& call) {
   httplib::Request out;
   out.method = call.method;
   out.path = call.url.path;
   out.body = call.body;
+  if (!call.unix_socket.empty()) out.set_header("Host", call.url.host);  // else the library would name the path
   out.set_header("User-Agent", "vramtrack");
   out.set_header("Accept-Encoding", "identity");
   for (const auto& [name, value] : call.headers) out.set_header(name, value);
@@ -192,18 +202,20 @@ std::pair<HttpEnd, std::string> end_of(GuardVerdict verdict, const HttpCall& cal
   return {HttpEnd::late, fmt::format("no complete answer within {:.3g} s", call.timeout_s)};
 }
 
-/// One attempt at one address of the host.
-void try_address(const HttpCall& call, const std::string& address, std::string_view ca_words, const HttpSink& sink,
-                 SocketGuard& guard, HttpAnswer& out) {
-  const bool bracketed = call.url.host.find(':') != std::string::npos;
-  httplib::Client client(fmt::format("{}://{}{}{}:{}", call.url.https ? "https" : "http", bracketed ? "[" : "",
-                                     call.url.host, bracketed ? "]" : "", call.url.port));
+/// One attempt at one address of the host, or at the Unix socket. Where there is no connection to that one: why, as the
+/// errno that connect(2) has left; the library does not report it.
+int try_address(const HttpCall& call, const std::string& address, std::string_view ca_words, const HttpSink& sink,
+                SocketGuard& guard, HttpAnswer& out) {
+  httplib::Client client = client_of(call);
   if (!client.is_valid()) {
     out.why = "the TLS library cannot be set up";
-    return;
+    return 0;
   }
   set_seconds(client, call.silence_timeout_s > 0 ? std::min(call.silence_timeout_s, call.timeout_s) : call.timeout_s);
-  client.set_hostname_addr_map({{call.url.host, address}});
+  if (call.unix_socket.empty())
+    client.set_hostname_addr_map({{call.url.host, address}});
+  else
+    client.set_address_family(AF_UNIX);
   client.set_socket_options([&guard](socket_t socket) { guard.watch(socket); });
   client.set_follow_location(false);
   client.set_keep_alive(false);
@@ -226,12 +238,17 @@ void try_address(const HttpCall& call, const std::string& address, std::string_v
     taken_bytes += size;  // what a server compressed unasked is larger than what came
     is_too_large = taken_bytes > call.most_answer_bytes;
     if (is_too_large || guard.verdict() != GuardVerdict::none) return false;
-    is_refused = !sink({data, size}, out.head);
+    if (sink)
+      is_refused = !sink({data, size}, out.head);
+    else
+      out.body.append(data, size);
     return !is_refused;
   };
   httplib::Response answer;
   httplib::Error error = httplib::Error::Success;
+  errno = 0;
   const bool is_whole = client.send(request, answer, error);
+  const int system_error = errno;
   if (is_whole) out.head = head_of(answer);  // one without a body, such as 204, has reported nothing before
   const GuardVerdict verdict = is_too_large ? GuardVerdict::too_large : guard.verdict();
   if (verdict != GuardVerdict::none)
@@ -242,6 +259,9 @@ void try_address(const HttpCall& call, const std::string& address, std::string_v
     std::tie(out.end, out.why) = std::pair(HttpEnd::complete, std::string());
   else
     std::tie(out.end, out.why) = end_of(error, ca_words);
+  if (call.unix_socket.empty() || out.end != HttpEnd::no_connection || system_error == 0) return 0;
+  out.why = errno_words(system_error);
+  return system_error;
 }
 
 }  // namespace
@@ -255,22 +275,28 @@ HttpAnswer http_exchange(const HttpCall& call, std::string_view ca_words, const 
   try {
     SocketGuard guard({Clock::now() + seconds(call.timeout_s), call.most_answer_bytes + kWireBytes, kMostHeadBytes,
                        call.is_cancelled ? call.is_cancelled : Interrupt::requested, seconds(call.grace_s)});
-    const std::vector<std::string> addresses = addresses_of(call.url.host, guard);
-    if (guard.verdict() != GuardVerdict::none) {
-      std::tie(out.end, out.why) = end_of(guard.verdict(), call);
-      return out;
-    }
+    const bool is_unix = !call.unix_socket.empty();
+    const std::vector<std::string> addresses =
+        is_unix ? std::vector{call.unix_socket} : addresses_of(call.url.host, guard);
     std::tie(out.end, out.why) = end_of(httplib::Error::Connection, ca_words);
-    // The next address only where nobody answers at this one: then nothing has been asked.
-    for (const std::string& address : addresses) {
-      try_address(call, address, ca_words, sink, guard, out);
-      if (out.end != HttpEnd::no_connection) break;
-    }
+    int error = 0;
+    do {
+      // The next address only where nobody answers at this one: then nothing has been asked.
+      for (std::size_t i = 0; i < addresses.size() && out.end == HttpEnd::no_connection; ++i)
+        error = try_address(call, addresses[i], ca_words, sink, guard, out);
+    } while (error == EAGAIN && guard.pause());  // the queue of a Unix socket is full
+    if (out.end == HttpEnd::no_connection && guard.verdict() != GuardVerdict::none)
+      std::tie(out.end, out.why) = end_of(guard.verdict(), call);
   } catch (const std::exception& e) {
     out.end = HttpEnd::impossible;
     out.why = e.what();
   }
   return out;
+}
+
+std::string status_words(std::string_view server, int status, std::string_view text) {
+  return fmt::format("{} answered with status {}{}{}{}", server, status, text.empty() ? "" : ": ", text,
+                     status >= 300 && status < 400 ? "; redirects are not followed, give the final address" : "");
 }
 
 bool has_https() {

@@ -1,6 +1,6 @@
-// http_exchange: one request and its answer, over HTTP or HTTPS. Everything here that asks a server through a network
-// does it through this function: so each whole answer has one deadline and a limit of its size, and nothing waits on
-// when the process is asked to end.
+// http_exchange: one request and its answer, over HTTP or HTTPS. Everything here that asks a server, through a network
+// or a Unix socket, does it through this function: so each whole answer has one deadline and a limit of its size,
+// nothing waits on when the process is asked to end, and a failure is described in the same words everywhere.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +30,9 @@ Result<Url> parse_url(std::string_view text);
 
 struct HttpCall {
   Url url;
+  /// The path of a Unix socket on which the server listens; empty: at the host of the URL, which is only named to the
+  /// server otherwise.
+  std::string unix_socket;
   std::string method = "GET";
   std::vector<std::pair<std::string, std::string>> headers;
   std::string body;
@@ -53,7 +56,7 @@ struct HttpHead {
 
 enum class HttpEnd : std::uint8_t {
   complete,       ///< a whole answer, of whatever status
-  no_connection,  ///< no such host, or nobody answers there
+  no_connection,  ///< no such host or socket, or nobody answers there
   broken_off,     ///< the connection was closed before the answer was complete, or was silent for too long
   tls_failed,
   not_trusted,  ///< its certificate
@@ -67,17 +70,24 @@ enum class HttpEnd : std::uint8_t {
 struct HttpAnswer {
   HttpEnd end = HttpEnd::impossible;
   HttpHead head;
-  std::string why;  ///< unless complete; in words, with what to do: without the address and without secrets
+  std::string why;   ///< unless complete; in words, with what to do: without the address and without secrets
+  std::string body;  ///< without a sink
 };
 
-/// Takes the bytes of a body as they come; false ends the exchange.
+/// Receives the bytes of a body as they come; false ends the exchange.
 using HttpSink = std::function<bool(std::string_view bytes, const HttpHead& head)>;
 
 /// `ca_words`: what the user does about a certificate that is not trusted ("set notify.ca-file"). Redirects
-/// are not followed; a compressed answer is not asked for. Blocks; several calls at once are independent. Costs a
-/// connection and a thread, and for a name a second one: its resolution cannot be interrupted and is left behind.
-/// REQUIRES: SIGPIPE is ignored, as cli/console does: the library writes to sockets that are shut down.
-HttpAnswer http_exchange(const HttpCall& call, std::string_view ca_words, const HttpSink& sink);
+/// are not followed; a compressed answer is not asked for. Without a `sink`, the body is in the answer. Blocks; several
+/// calls at once are independent. Costs a connection and a thread, and for a name a second one: its resolution cannot
+/// be interrupted and is left behind. While the queue of a Unix socket is full, waits for room. The size of its headers
+/// is limited by the time alone: the kernel does not count their bytes. REQUIRES: SIGPIPE is ignored, as cli/console
+/// does: the library writes to sockets that are shut down.
+HttpAnswer http_exchange(const HttpCall& call, std::string_view ca_words, const HttpSink& sink = {});
+
+/// For a complete answer whose status is a failure: "https://host answered with status 503: TEXT". `text`: the server's
+/// words, in one line; may be empty.
+std::string status_words(std::string_view server, int status, std::string_view text = {});
 
 /// Whether this build can speak https.
 bool has_https();

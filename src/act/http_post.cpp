@@ -9,9 +9,7 @@ constexpr std::size_t kMostAnswer = 64 * 1024;
 
 Outcome outcome_of(const Url& url, const HttpHead& head) {
   if (head.status >= 200 && head.status < 300) return {Outcome::Kind::delivered, {}, {}};
-  const std::string why = fmt::format("{} answered with status {}", url.origin(), head.status);
-  if (head.status >= 300 && head.status < 400)
-    return {Outcome::Kind::retry, why + "; redirects are not followed, give the final address", {}};
+  const std::string why = status_words(url.origin(), head.status);
   for (const int refusal : {400, 413, 415, 422})
     if (head.status == refusal) return {Outcome::Kind::refused, why, {}};
   return {Outcome::Kind::retry, why, head.retry_after_s > 0 ? std::optional<double>(head.retry_after_s) : std::nullopt};

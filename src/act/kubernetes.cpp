@@ -141,13 +141,10 @@ Result<KubernetesAnswer> ask_kubernetes(const KubernetesAccess& access, const st
   call.timeout_s = kTimeout_s;
   call.most_answer_bytes = kMostBody;
   if (method != "GET") call.grace_s = kGrace_s;
-  KubernetesAnswer answer;
-  const HttpAnswer got =
-      http_exchange(call, "check " + call.ca_file, [&answer](std::string_view bytes, const HttpHead&) {
-        answer.body += bytes;
-        return true;
-      });
+  HttpAnswer got = http_exchange(call, "check " + call.ca_file);
   if (got.end != HttpEnd::complete) return fail(fmt::format("{} cannot be asked: {}", url->origin(), got.why));
+  KubernetesAnswer answer;
+  answer.body = std::move(got.body);
   answer.status = got.head.status;
   answer.retry_after_s = std::min(got.head.retry_after_s, 3600.0);
   return answer;

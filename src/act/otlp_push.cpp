@@ -182,17 +182,12 @@ std::string OtlpPush::send(std::string body) const {
   call.timeout_s = target_.timeout_s;
   call.most_answer_bytes = kMostAnswer;
   call.is_cancelled = [this] { return stop_.load(); };
-  std::string text;
-  const HttpAnswer answer =
-      http_exchange(call, "set OTEL_EXPORTER_OTLP_CERTIFICATE", [&text](std::string_view bytes, const HttpHead&) {
-        text += bytes;
-        return true;
-      });
+  const HttpAnswer answer = http_exchange(call, "set OTEL_EXPORTER_OTLP_CERTIFICATE");
   const std::string origin = target_.url.origin();
   if (answer.end != HttpEnd::complete) return fmt::format("{}: {}", origin, answer.why);
   if (answer.head.status >= 200 && answer.head.status < 300) return {};
   constexpr std::size_t kMostText = 200;
-  return fmt::format("{} answered with status {}: {}", origin, answer.head.status, text.substr(0, kMostText));
+  return status_words(origin, answer.head.status, std::string_view(answer.body).substr(0, kMostText));
 }
 
 }  // namespace vramtrack::act

@@ -66,6 +66,11 @@ void SocketGuard::look() {
   if (verdict_ != GuardVerdict::none && socket_) ::shutdown(socket_->get(), SHUT_RDWR);
 }
 
+bool SocketGuard::pause() const {
+  std::this_thread::sleep_for(kLook);
+  return verdict_ == GuardVerdict::none;
+}
+
 bool SocketGuard::wait(std::condition_variable& changed, std::unique_lock<std::mutex>& lock,
                        const std::function<bool()>& is_done) const {
   while (!is_done() && verdict_ == GuardVerdict::none) changed.wait_for(lock, kLook);

@@ -41,6 +41,8 @@ class SocketGuard {
   void head_has_come() { has_head_ = true; }
   /// A decision that stays. Any thread.
   [[nodiscard]] GuardVerdict verdict() const { return verdict_; }
+  /// Waits for 20 ms; false: there is a verdict.
+  [[nodiscard]] bool pause() const;
   /// Waits for `is_done`, which is about what `lock` protects, or a verdict; true: it is done. For what is not a
   /// socket: a name that is resolved.
   bool wait(std::condition_variable& changed, std::unique_lock<std::mutex>& lock,

@@ -35,10 +35,8 @@ Result<Witness> ask_agent(const std::string& url, const AgentAccess& access) {
   const auto parsed = act::parse_url(url);
   if (!parsed) return fail(fmt::format("'{}': {}", printable(url), parsed.error().message));
   fleet::ServerAddress address;
-  address.https = parsed->https;
-  address.host = parsed->host;
-  address.port = parsed->port;
-  address.path = parsed->path == "/" ? std::string() : parsed->path;
+  address.url = *parsed;
+  if (address.url.path == "/") address.url.path.clear();
   address.bearer_token = access.token;
   address.ca_file = access.ca_file;
   address.silence_timeout_s = kSilence_s;

@@ -1,34 +1,25 @@
 #include "agent/client.hpp"
 
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
-#include <system_error>
 
-#include "core/errno_words.hpp"
+#include "act/http_exchange.hpp"
+#include "core/descriptor.hpp"
 #include "core/json.hpp"
 #include "core/percent.hpp"
-#include "host/interrupt.hpp"
+#include "host/unix_socket.hpp"
 #include "report/view_json.hpp"
 
 namespace vramtrack::agent {
 namespace {
 
 using json = Json;
-using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kMostAnswerBytes = 64U << 20;
 constexpr std::string_view kSystemSocket = "/run/vramtrack/agent.sock";
 
 std::string folder_of_variable(const char* name) {
@@ -36,81 +27,8 @@ std::string folder_of_variable(const char* name) {
   return value != nullptr && value[0] == '/' ? value : "";
 }
 
-/// A connected socket, or -1 and errno.
-class Connected {
- public:
-  /// Waits at most until `until` where the agent's queue is full, and no longer than the process is to run.
-  explicit Connected(const std::string& path, Clock::time_point until = Clock::now() + std::chrono::seconds(1)) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path.empty() || path.size() >= sizeof address.sun_path) {
-      error_ = ENAMETOOLONG;
-      return;
-    }
-    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-    fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    error_ = errno;
-    if (fd_ >= 0) {
-      // A full queue is EAGAIN, and nothing reports when there is room.
-      constexpr std::chrono::milliseconds kLook{20};
-      do {
-        if (::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return;
-        error_ = errno;
-      } while (error_ == EAGAIN && Clock::now() < until && Interrupt::sleep_until(Clock::now() + kLook));
-    }
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = -1;
-  }
-  ~Connected() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Connected(const Connected&) = delete;
-  Connected& operator=(const Connected&) = delete;
-  [[nodiscard]] int fd() const { return fd_; }
-  [[nodiscard]] int error() const { return error_; }
-
- private:
-  int fd_ = -1;
-  int error_ = 0;
-};
-
-std::string why_no_answer() {
-  return Interrupt::requested() ? "it was interrupted" : "no answer in time";
-}
-
-/// Sends `request` and reads until the agent closes: it was asked to.
-Result<std::string> talk(int fd, std::string_view request, Clock::time_point deadline) {
-  while (!request.empty()) {
-    const ssize_t sent = ::send(fd, request.data(), request.size(), MSG_NOSIGNAL);
-    if (sent > 0)
-      request.remove_prefix(static_cast<std::size_t>(sent));
-    else if (errno != EAGAIN && errno != EINTR)
-      return fail(errno_words(errno));
-    else if (!Interrupt::wait_ready(fd, POLLOUT, deadline))
-      return fail(why_no_answer());
-  }
-  std::string answer;
-  std::array<char, 16384> chunk;
-  for (;;) {
-    if (!Interrupt::wait_ready(fd, POLLIN, deadline)) return fail(why_no_answer());
-    const ssize_t got = ::recv(fd, chunk.data(), chunk.size(), 0);
-    if (got == 0) return answer;
-    if (got < 0 && errno != EAGAIN && errno != EINTR) return fail(errno_words(errno));
-    if (got > 0) answer.append(chunk.data(), static_cast<std::size_t>(got));
-    if (answer.size() > kMostAnswerBytes) return fail("an answer of more than 64 MiB");
-  }
-}
-
-/// Status and body. The agent answers these requests with a Content-Length and no transfer coding.
-Result<std::pair<int, std::string>> parse_answer(const std::string& text) {
-  constexpr std::string_view kStart = "HTTP/1.1 ";
-  const std::size_t end = text.find("\r\n\r\n");
-  int number = 0;
-  if (text.rfind(kStart, 0) != 0 || end == std::string::npos) return fail("the server there is not a vramtrack agent");
-  const char* status = text.data() + kStart.size();
-  if (std::from_chars(status, status + 3, number).ec != std::errc{})
-    return fail("the server there is not a vramtrack agent");
-  return std::pair{number, text.substr(end + 4)};
+bool answers(const std::string& path) {
+  return Descriptor(connect_unix(path)).get() >= 0 || errno == EAGAIN;
 }
 
 Result<json> parse_json(const std::string& text) {
@@ -133,26 +51,25 @@ std::string own_agent_socket(const AgentConfig& config) {
 
 std::optional<std::string> find_agent(const AgentConfig& config) {
   const std::string own = own_agent_socket(config);
-  if (!own.empty() && Connected(own).fd() >= 0) return own;
+  if (!own.empty() && answers(own)) return own;
   if (!config.socket.empty()) return std::nullopt;  // that one was meant
-  if (own != kSystemSocket && Connected(std::string(kSystemSocket)).fd() >= 0) return std::string(kSystemSocket);
+  if (own != kSystemSocket && answers(std::string(kSystemSocket))) return std::string(kSystemSocket);
   return std::nullopt;
 }
 
 Result<AgentClient::Answer> AgentClient::exchange(const std::string& path_and_query, const std::string& body,
                                                   std::string_view method) const {
-  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(from_seconds(timeout_s_));
-  const Connected connected(socket_, deadline);
-  if (connected.fd() < 0)
-    return fail(Error{errno_words(connected.error()) + "; 'vramtrack " + program_ + "' starts one"}.during(doing()));
-  std::string request = fmt::format("{} {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n",
-                                    body.empty() ? method : "POST", path_and_query);
-  if (!body.empty()) request += fmt::format("Content-Type: application/json\r\nContent-Length: {}\r\n", body.size());
-  const auto text = talk(connected.fd(), request + "\r\n" + body, deadline);
-  if (!text) return fail(text.error().during(doing()));
-  auto answer = parse_answer(*text);
-  if (!answer) return fail(answer.error().during(doing()));
-  return Answer{answer->first, std::move(answer->second)};
+  act::HttpCall call;
+  call.unix_socket = socket_;
+  call.url = {false, "localhost", 80, path_and_query};
+  call.method = body.empty() ? method : "POST";
+  if (!body.empty()) call.headers.emplace_back("Content-Type", "application/json");
+  call.body = body;
+  call.timeout_s = timeout_s_;
+  act::HttpAnswer answer = act::http_exchange(call, {});
+  if (answer.end == act::HttpEnd::complete) return Answer{answer.head.status, std::move(answer.body)};
+  if (answer.end == act::HttpEnd::no_connection) answer.why += "; 'vramtrack " + program_ + "' starts one";
+  return fail(Error{std::move(answer.why)}.during(doing()));
 }
 
 Result<std::string> AgentClient::ask(const std::string& path_and_query, const std::string& body,
@@ -164,7 +81,7 @@ Result<std::string> AgentClient::ask(const std::string& path_and_query, const st
   const json* const error = value.find("error");
   const json* const message = error != nullptr ? error->find("message") : nullptr;
   const bool has_message = message != nullptr && message->is_string();
-  return fail(Error{has_message ? message->text() : fmt::format("status {}", answer->status)}.during(doing()));
+  return fail(Error{has_message ? message->text() : act::status_words("it", answer->status)}.during(doing()));
 }
 
 Result<SitesNow> AgentClient::sites(std::uint32_t pid) const {
@@ -173,7 +90,7 @@ Result<SitesNow> AgentClient::sites(std::uint32_t pid) const {
   using State = SitesNow::State;
   if (answer->status == 403 || answer->status == 404) return SitesNow{State::not_probed};
   if (answer->status == 429 || answer->status == 503) return SitesNow{State::not_yet};
-  if (answer->status != 200) return fail(Error{fmt::format("status {}", answer->status)}.during(doing()));
+  if (answer->status != 200) return fail(Error{act::status_words("it", answer->status)}.during(doing()));
   auto report = parse_sites_json(answer->body);
   if (!report) return fail(report.error().during(doing()));
   return SitesNow{State::known, std::move(*report)};

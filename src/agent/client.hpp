@@ -54,7 +54,7 @@ struct AgentVersion {
 };
 
 /// Each call connects, asks and closes; it takes at most `timeout_s`. One thread an object. Errors name the socket and,
-/// where the agent refused, its message.
+/// where the agent refused, its message. REQUIRES: SIGPIPE is ignored (act/http_exchange.hpp).
 class AgentClient {
  public:
   /// `program`: the command that answers there, for messages.

@@ -37,14 +37,11 @@ Status read_secret(const std::string& path, const char* option, std::string& int
 
 /// The server at `address`, with what is sent to each.
 Result<fleet::ServerAddress> server_of(const FleetOptions& o, const std::string& address) {
-  const auto url = act::parse_url(address);
+  auto url = act::parse_url(address);
   if (!url) return fail(url.error().during("--url"));
   fleet::ServerAddress server;
-  server.https = url->https;
-  server.host = url->host;
-  server.port = url->port;
-  server.path = url->path;
-  while (server.path.ends_with('/')) server.path.pop_back();
+  server.url = std::move(*url);
+  while (server.url.path.ends_with('/')) server.url.path.pop_back();
   for (const std::string& header : o.headers) {
     const std::size_t colon = header.find(':');
     const std::size_t value = header.find_first_not_of(' ', colon == std::string::npos ? colon : colon + 1);

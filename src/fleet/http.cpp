@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 
-#include "act/http_exchange.hpp"
 #include "core/option.hpp"
 
 namespace vramtrack::fleet {
@@ -31,12 +30,10 @@ bool speaks_of_a_limit(const std::string& words) {
 }
 
 HttpFailure failure_of(const ServerAddress& server, int status, const std::string& words) {
-  std::string why = fmt::format("{} answered with status {}", server.origin(), status);
-  if (!words.empty()) why += ": " + first_words(words);
+  std::string why = act::status_words(server.origin(), status, first_words(words));
   if (status == 401 || status == 403)
     why += fmt::format("; give {} or {}", name_of(Option::bearer_token_file), name_of(Option::basic_auth_file));
   if (status == 404) why += "; check the path of the address, which for Mimir ends in /prometheus";
-  if (status >= 300 && status < 400) why += "; redirects are not followed, give the final address";
   const bool is_limit =
       (status == 400 || status == 413 || status == 414 || status == 422 || status >= 500) && speaks_of_a_limit(words);
   if (is_limit) return {HttpFailure::Kind::too_much, std::move(why)};
@@ -46,7 +43,8 @@ HttpFailure failure_of(const ServerAddress& server, int status, const std::strin
 
 act::HttpCall call_of(const ServerAddress& server, const HttpRequest& request) {
   act::HttpCall call;
-  call.url = {server.https, server.host, server.port, server.path + request.path};
+  call.url = server.url;
+  call.url.path += request.path;
   call.method = request.body.empty() ? "GET" : "POST";
   call.headers = request.headers;
   call.headers.insert(call.headers.end(), server.headers.begin(), server.headers.end());
@@ -82,12 +80,6 @@ HttpFailure failure_of(const ServerAddress& server, const act::HttpAnswer& answe
 }
 
 }  // namespace
-
-std::string ServerAddress::origin() const {
-  const bool bracketed = host.find(':') != std::string::npos;
-  return fmt::format("{}://{}{}{}:{}{}", https ? "https" : "http", bracketed ? "[" : "", host, bracketed ? "]" : "",
-                     port, path);
-}
 
 tl::expected<void, HttpFailure> send_request(const ServerAddress& server, const HttpRequest& request,
                                              const BodySink& body) {

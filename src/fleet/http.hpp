@@ -8,15 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "act/http_exchange.hpp"
 #include "core/result.hpp"
 
 namespace vramtrack::fleet {
 
 struct ServerAddress {
-  bool https = false;
-  std::string host;  ///< without the brackets of an IPv6 address
-  std::uint16_t port = 0;
-  std::string path;  ///< before /api/v1, without a slash at the end: "/prometheus"; often empty
+  act::Url url;  ///< its path is what comes before /api/v1, without a slash at the end: "/prometheus"; often empty
   std::string bearer_token;
   std::string user_and_password;  ///< "user:password"
   std::vector<std::pair<std::string, std::string>> headers;
@@ -24,7 +22,8 @@ struct ServerAddress {
   double silence_timeout_s = 120;  ///< without a byte, a request has failed
   double timeout_s = 300;          ///< from the connection to the end of the answer
 
-  [[nodiscard]] std::string origin() const;  ///< "http://127.0.0.1:9090/prometheus", for messages: no secrets
+  /// "http://127.0.0.1:9090/prometheus", for messages: no secrets
+  [[nodiscard]] std::string origin() const { return url.origin() + url.path; }
 };
 
 /// Why a request brought no answer that can be used.

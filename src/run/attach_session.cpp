@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include "core/output_file.hpp"
 #include "core/printable.hpp"
 #include "host/small_file.hpp"
+#include "host/unix_socket.hpp"
 #include "run/attach.hpp"
 #include "run/attach_ways.hpp"
 
@@ -27,23 +27,14 @@ constexpr std::size_t kLongestLine = 1U << 20U;
 constexpr std::size_t kMostLines = 10'000;
 /// A connection to the attach socket of the target process: the kernel identifies the listener.
 Result<int> connect_to(const std::string& path, std::uint32_t pid) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) return fail(fmt::format("{}: the path is too long", printable(path)));
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   // A blocking connection would wait indefinitely if others are already queued.
-  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const int fd = connect_unix(path);
+  if (fd < 0 && errno == EAGAIN)
+    return fail(fmt::format(
+        "process {} does not answer: another vramtrack is attached to it, and more are waiting; try again later", pid));
+  if (fd < 0) return fail(fmt::format("{}: {}", printable(path), errno_words(errno)));
   ucred peer{};
   socklen_t size = sizeof peer;
-  if (fd < 0 || ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    const int error = errno;
-    if (fd >= 0) ::close(fd);
-    if (error == EAGAIN)
-      return fail(fmt::format(
-          "process {} does not answer: another vramtrack is attached to it, and more are waiting; try again later",
-          pid));
-    return fail(fmt::format("{}: {}", printable(path), errno_words(error)));
-  }
   if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.uid != ::getuid() ||
       peer.pid != static_cast<pid_t>(pid)) {
     ::close(fd);

@@ -7,17 +7,16 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 #include "core/descriptor.hpp"
 #include "core/errno_words.hpp"
 #include "core/file_way.hpp"
 #include "core/number_text.hpp"
+#include "host/unix_socket.hpp"
 
 namespace vramtrack::agent {
 namespace {
@@ -96,13 +95,10 @@ std::string listening_address(int fd) {
 }
 
 Result<int> listen_unix(const std::string& path, bool for_everybody) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path)
+  sockaddr_un address;
+  if (!unix_address(path, address))
     return fail(fmt::format("agent.socket: {} is longer than {} bytes, the limit of a socket's path", path,
                             sizeof address.sun_path - 1));
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  const auto* target = reinterpret_cast<const sockaddr*>(&address);
   if (const Status ours = check_links(path); !ours) return fail(ours.error());
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (!folder.empty() && ::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
@@ -113,15 +109,14 @@ Result<int> listen_unix(const std::string& path, bool for_everybody) {
   if (::lstat(path.c_str(), &info) == 0) {
     if (!S_ISSOCK(info.st_mode))
       return fail(fmt::format("{} exists and is not a socket; move it away, or set agent.socket", path));
-    const Descriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (::connect(probe.get(), target, sizeof address) == 0 || errno == EAGAIN)
+    if (Descriptor(connect_unix(path)).get() >= 0 || errno == EAGAIN)
       return fail(fmt::format("an agent already answers on {}; stop it, or give this one another agent.socket", path));
     ::unlink(path.c_str());  // left by one that was killed
   }
   Descriptor fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (fd.get() < 0) return fail(fmt::format("cannot make a socket for {}: {}", path, errno_words(errno)));
   // Nobody can connect between bind and listen: there is no moment with wider rights than meant.
-  if (::bind(fd.get(), target, sizeof address) != 0 ||
+  if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       ::fchmodat(AT_FDCWD, path.c_str(), for_everybody ? 0666 : 0600, AT_SYMLINK_NOFOLLOW) != 0 ||
       ::listen(fd.get(), kUnixBacklog) != 0)
     return fail(fmt::format("cannot listen on {}: {}; set agent.socket to a path that you can write, or to none", path,

@@ -4,19 +4,14 @@
 #include <sys/socket.h>
 
 #include <array>
-#include <cstring>
 
 #include "host/interrupt.hpp"
+#include "host/unix_socket.hpp"
 
 namespace vramtrack::run {
 
 bool control_address(const std::string& folder, sockaddr_un& address) {
-  const std::string path = folder + "/control";
-  address = {};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) return false;
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  return true;
+  return unix_address(folder + "/control", address);
 }
 
 std::string read_line(int fd, std::size_t longest, LineDeadline until) {

@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -15,13 +17,16 @@
 #include <thread>
 #include <vector>
 
+#include "../temp_folder.hpp"
 #include "host/interrupt.hpp"
+#include "host/unix_socket.hpp"
 #include "patience.hpp"
 
 namespace vramtrack::act {
 namespace {
 
 using testing::HasSubstr;
+using testing::StartsWith;
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
@@ -32,16 +37,16 @@ using namespace std::chrono_literals;
 class Rogue {
  public:
   using Conduct = std::function<void(int client)>;
-  explicit Rogue(Conduct conduct, int backlog = 16)
-      : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), conduct_(std::move(conduct)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    EXPECT_EQ(::bind(socket_, reinterpret_cast<sockaddr*>(&address), size), 0);
+  /// `path`: of a Unix socket; empty: it listens on loopback.
+  explicit Rogue(Conduct conduct, int backlog = 16, std::string path = {})
+      : path_(std::move(path)),
+        socket_(::socket(path_.empty() ? AF_INET : AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)),
+        conduct_(std::move(conduct)) {
+    if (path_.empty())
+      bind_to_loopback();
+    else
+      bind_to_path();
     EXPECT_EQ(::listen(socket_, backlog), 0);
-    EXPECT_EQ(::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size), 0);
-    port_ = ntohs(address.sin_port);
     if (conduct_)
       thread_ = std::thread([this] {
         for (int client; (client = ::accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) {
@@ -72,11 +77,36 @@ class Rogue {
   [[nodiscard]] HttpCall call(bool https = false) const {
     HttpCall call;
     call.url = {https, "127.0.0.1", port_, "/"};
+    call.unix_socket = path_;
     call.timeout_s = 60;
     return call;
   }
+  /// Handles those that wait in the queue.
+  void handle_waiting(const Conduct& conduct) const {
+    for (pollfd one{socket_, POLLIN, 0}; ::poll(&one, 1, 0) > 0;) {
+      const int client = ::accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC);
+      conduct(client);
+      ::close(client);
+    }
+  }
 
  private:
+  void bind_to_loopback() {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(::bind(socket_, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    port_ = ntohs(address.sin_port);
+  }
+  void bind_to_path() const {
+    sockaddr_un address;
+    EXPECT_TRUE(unix_address(path_, address));
+    EXPECT_EQ(::bind(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  }
+
+  std::string path_;
   int socket_;
   std::uint16_t port_ = 0;
   Conduct conduct_;
@@ -107,7 +137,7 @@ void never_end(int client, std::string_view head, const std::string& what) {
 }
 
 HttpAnswer ask(const HttpCall& call) {
-  return http_exchange(call, "pass --ca-file", [](std::string_view, const HttpHead&) { return true; });
+  return http_exchange(call, "pass --ca-file");
 }
 
 /// What `call` ends with, which must come soon.
@@ -143,6 +173,59 @@ TEST(HttpExchange, ANameIsResolved) {
   HttpCall call = server.call();
   call.url.host = "localhost";  // which may be ::1 first, where nobody listens
   EXPECT_EQ(soon(call).head.status, 204);
+}
+
+TEST(HttpExchange, AServerAtAUnixSocket) {
+  const TempFolder folder;
+  std::string asked;
+  Rogue server(
+      [&asked](int client) {
+        char part[4096];
+        asked.assign(part, static_cast<std::size_t>(std::max<ssize_t>(::read(client, part, sizeof part), 0)));
+        say(client, "HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnone");
+      },
+      16, folder.file("socket"));
+  HttpCall call = server.call();
+  call.url = {false, "localhost", 80, "/x?a=%20"};
+  const HttpAnswer answer = soon(call);
+  EXPECT_EQ(answer.end, HttpEnd::complete) << answer.why;
+  EXPECT_EQ(answer.head.status, 404);
+  EXPECT_EQ(answer.body, "none") << "there is no sink";
+  EXPECT_THAT(asked, StartsWith("GET /x?a=%20 HTTP/1.1\r\n"));
+  EXPECT_THAT(asked, HasSubstr("\r\nHost: localhost\r\n"));
+}
+
+TEST(HttpExchange, NobodyAtAUnixSocket) {
+  const TempFolder folder;
+  HttpCall call;
+  call.unix_socket = folder.file("nobody");
+  const HttpAnswer answer = soon(call);
+  EXPECT_EQ(answer.end, HttpEnd::no_connection);
+  EXPECT_EQ(answer.why, "No such file or directory");
+}
+
+TEST(HttpExchange, AUnixSocketWhoseQueueIsFullIsWaitedFor) {
+  const TempFolder folder;
+  const Rogue server({}, 0, folder.file("socket"));
+  HttpCall call = server.call();
+  std::vector<int> others;
+  for (int other; (other = connect_unix(call.unix_socket)) >= 0;) others.push_back(other);
+  call.timeout_s = 0.1;
+  EXPECT_EQ(soon(call).end, HttpEnd::late);
+  call.timeout_s = 60;
+  int looks = 0;
+  call.is_cancelled = [&] {
+    if (++looks == 3)
+      for (const int other : others) ::close(other);
+    if (looks >= 3)
+      server.handle_waiting([](int client) {
+        hear(client);
+        say(client, "HTTP/1.1 204 No Content\r\n\r\n");
+      });
+    return false;
+  };
+  const HttpAnswer answer = soon(call);
+  EXPECT_EQ(answer.head.status, 204) << answer.why;
 }
 
 TEST(HttpExchange, AnswersWithoutEndAreTooLarge) {
@@ -257,6 +340,12 @@ TEST(HttpExchange, AChangeIsWaitedForALittle) {
   call.is_cancelled = [] { return true; };
   call.grace_s = 30;
   EXPECT_EQ(soon(call).head.status, 201);
+}
+
+TEST(HttpExchange, AStatusInWords) {
+  EXPECT_EQ(status_words("http://a", 503), "http://a answered with status 503");
+  EXPECT_EQ(status_words("it", 301, "Moved"),
+            "it answered with status 301: Moved; redirects are not followed, give the final address");
 }
 
 TEST(HttpExchange, ASinkThatRefusesEndsIt) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <thread>
 
 #include "../report/sample_view.hpp"
@@ -18,6 +19,9 @@ namespace vramtrack::agent {
 namespace {
 
 using ::testing::HasSubstr;
+
+/// As the console does for the program.
+[[maybe_unused]] const auto kNoPipeSignal = std::signal(SIGPIPE, SIG_IGN);
 
 class ClientTest : public ::testing::Test {
  protected:

@@ -94,15 +94,15 @@ class StubServer {
 
   [[nodiscard]] Reader reader() const {
     ServerAddress address;
-    address.host = "127.0.0.1";
-    address.port = static_cast<std::uint16_t>(port_);
+    address.url.host = "127.0.0.1";
+    address.url.port = static_cast<std::uint16_t>(port_);
     return {address, ReadPath::export_lines};
   }
   /// As one of several.
   [[nodiscard]] ServerToRead to_read() const {
     ServerAddress address;
-    address.host = "127.0.0.1";
-    address.port = static_cast<std::uint16_t>(port_);
+    address.url.host = "127.0.0.1";
+    address.url.port = static_cast<std::uint16_t>(port_);
     return {address, ReadPath::export_lines};
   }
 

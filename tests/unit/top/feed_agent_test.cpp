@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+
+/// As the console does for the program.
+[[maybe_unused]] const auto kNoPipeSignal = std::signal(SIGPIPE, SIG_IGN);
 
 /// The sample view, this many seconds later; its device has `used_bytes`.
 View view_at(double later_s, std::uint64_t used_bytes = 12 * kGiB) {

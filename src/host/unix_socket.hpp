@@ -1,0 +1,17 @@
+// Unix sockets by their paths.
+#pragma once
+
+#include <sys/un.h>
+
+#include <string>
+
+namespace vramtrack {
+
+/// The address of the socket at `path`. False: the path is empty, or longer than an address takes (107 bytes).
+bool unix_address(const std::string& path, sockaddr_un& address);
+
+/// Connects once, without waiting. The descriptor does not block; -1 and errno where nobody answers. EAGAIN: somebody
+/// listens there, whose queue is full.
+int connect_unix(const std::string& path);
+
+}  // namespace vramtrack
