@@ -44,7 +44,7 @@ else()
   target_link_libraries(vramtrack_toml INTERFACE PkgConfig::TOMLPP)
 endif()
 
-# The HTTP server and client, and the writer of Prometheus' format. Debian has no archives of them: for the portable build they are
+# The HTTP client, and the writer of Prometheus' format. Debian has no archives of them: for the portable build they are
 # compiled from its source packages, in the versions whose headers are installed (scripts/library_sources.sh). So is RE2, whose archive is
 # for programs only.
 # cpp-httplib's classes change with its build's options, so pkg-config's definitions are needed, not the header alone.

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "act/http_post.hpp"
+#include "core/percent.hpp"
 #include "core/printable.hpp"
 #include "host/small_file.hpp"
 
@@ -31,20 +32,6 @@ Given given(const Environment& environment, const char* what) {
   return {};
 }
 
-/// "%20" is a space.
-std::string decoded(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    unsigned code = 0;
-    const bool is_escape =
-        text[i] == '%' && i + 2 < text.size() &&
-        std::from_chars(text.data() + i + 1, text.data() + i + 3, code, 16).ptr == text.data() + i + 3;
-    out += is_escape ? static_cast<char>(code) : text[i];
-    if (is_escape) i += 2;
-  }
-  return out;
-}
-
 /// "a=b,c=d"
 Result<std::map<std::string, std::string>> pairs_of(const Given& variable) {
   std::map<std::string, std::string> out;
@@ -58,7 +45,7 @@ Result<std::map<std::string, std::string>> pairs_of(const Given& variable) {
     // The value may be a secret.
     if (is == 0 || is == std::string_view::npos)
       return fail(fmt::format("{}: expected NAME=VALUE, with commas between them", variable.name));
-    out[decoded(trimmed(part.substr(0, is)))] = decoded(trimmed(part.substr(is + 1)));
+    out[percent_decoded(trimmed(part.substr(0, is)))] = percent_decoded(trimmed(part.substr(is + 1)));
   }
   return out;
 }

@@ -17,7 +17,7 @@ constexpr const char* kAlerts = "/api/v1/alerts";
 constexpr const char* kReset = "/api/v1/breaker/reset";
 
 Response error(int status, std::string_view code, std::string_view message) {
-  return text_response(status, "application/json", agent::error_json(code, printable(message)));
+  return agent::error(status, code, printable(message));
 }
 
 Response json(std::string body) {

@@ -9,4 +9,7 @@ namespace vramtrack {
 /// `text` as a part of a URL's path or query: all bytes but RFC 3986's unreserved ones become %XX. Pure.
 std::string percent_encoded(std::string_view text);
 
+/// "%20" is a space; what is no such escape stays. Pure.
+std::string percent_decoded(std::string_view text);
+
 }  // namespace vramtrack

@@ -72,10 +72,6 @@ json value_json(const SettingValue& value) {
 
 }  // namespace
 
-std::string error_json(std::string_view code, std::string_view message) {
-  return dump({{"error", {{"code", code}, {"message", message}}}});
-}
-
 std::string version_json(const ApiConfig& config) {
   return dump({{"name", "vramtrack"},
                {"version", config.version},

@@ -17,7 +17,6 @@
 
 namespace vramtrack::agent {
 
-std::string error_json(std::string_view code, std::string_view message);
 std::string version_json(const ApiConfig& config);
 /// `snapshot` may be null: nothing has been sampled yet. `probed`: the processes under the probe that the client may
 /// see.

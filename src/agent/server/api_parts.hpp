@@ -12,10 +12,6 @@
 
 namespace vramtrack::agent {
 
-inline Response error(int status, std::string_view code, std::string_view message) {
-  return text_response(status, "application/json", error_json(code, message));
-}
-
 /// Texts of the latest generation: a hundred clients cost one rendering. One that takes long to make (alerts read the
 /// store) keeps nobody waiting who wants another.
 struct Api::Cache {

@@ -19,12 +19,14 @@
 #include <span>
 #include <thread>
 
-#include "agent/server/library.hpp"
 #include "agent/server/listen.hpp"
+#include "agent/server/message.hpp"
 #include "agent/server/pool.hpp"
 #include "agent/server/quota.hpp"
 #include "agent/server/request_rate.hpp"
+#include "agent/server/stream.hpp"
 #include "agent/server/waiting_room.hpp"
+#include "core/json.hpp"
 
 namespace vramtrack::agent {
 namespace {
@@ -35,11 +37,8 @@ constexpr int kAcceptAtOnce = 64;
 constexpr int kAcceptNice = -10;  ///< about ten times the share of a thread of nice 0 (sched(7))
 
 Response head_error(ClientStream::Head head) {
-  if (head == ClientStream::Head::too_large)
-    return text_response(431, "application/json",
-                         R"({"error": {"code": "head_too_large", "message": "the request's head is too large"}})");
-  return text_response(408, "application/json",
-                       R"({"error": {"code": "too_slow", "message": "the request did not come in time"}})");
+  if (head == ClientStream::Head::too_large) return error(431, "head_too_large", "the request's head is too large");
+  return error(408, "too_slow", "the request did not come in time");
 }
 
 }  // namespace
@@ -52,9 +51,13 @@ Response text_response(int status, std::string content_type, std::string body) {
   return out;
 }
 
+Response error(int status, std::string_view code, std::string_view message) {
+  const Json document = {{"error", {{"code", code}, {"message", message}}}};
+  return text_response(status, "application/json", json_text(document));
+}
+
 Response refused(int status, std::string_view code, std::string_view message) {
-  Response out = text_response(status, "application/json",
-                               fmt::format(R"({{"error": {{"code": "{}", "message": "{}"}}}})", code, message));
+  Response out = error(status, code, message);
   out.headers.emplace_back("Retry-After", std::to_string(kRetryAfterSeconds));
   return out;
 }
@@ -70,11 +73,19 @@ struct Served {
   int requests = kMostRequestsAConnection;
 };
 
+/// To one request.
+struct Reply {
+  Response response;
+  bool is_head = false;       ///< without its body
+  bool is_last = true;        ///< the connection is closed then
+  bool leaves_unread = true;  ///< something of the request, perhaps
+};
+
 struct HttpServer::Core {
-  Core(const HttpConfig& given, const Site& site)
+  Core(const HttpConfig& given, const Site& given_site)
       : config(given),
-        library(site, config.most_body_bytes),
-        room({[site](const Request& request) {
+        site(given_site),
+        room({[this](const Request& request) {
                 if (auto refusal = site.admit(request)) return *refusal;
                 return site.respond(request);
               },
@@ -91,7 +102,6 @@ struct HttpServer::Core {
       [[maybe_unused]] const ssize_t written = ::write(wake, &one, sizeof one);
     }
     if (acceptor.joinable()) acceptor.join();
-    library.end_streams();
     {
       const std::lock_guard lock(mutex);
       for (const int fd : open) ::shutdown(fd, SHUT_RDWR);
@@ -185,26 +195,60 @@ struct HttpServer::Core {
   }
 
   void serve(Served& served) {
-    Connection connection{.stream = served.tls
-                                        ? ClientStream(served.fd, std::make_unique<TlsSession>(served.tls, served.fd))
-                                        : ClientStream(served.fd, std::move(served.begun)),
-                          .over_unix = served.over_unix,
-                          .client = served.client};
-    for (int n = 1; n <= served.requests && !connection.close && !stopping; ++n) {
-      const auto head =
-          connection.stream.next_head(kIdleSeconds, kRequestSeconds, kMostHeadBytes, config.most_body_bytes);
-      if (head == ClientStream::Head::none) break;
-      if (head != ClientStream::Head::complete) {
-        connection.stream.write(closing_answer(head_error(head)), 1);
-        connection.close = true;
-        break;
+    ClientStream stream = served.tls ? ClientStream(served.fd, std::make_unique<TlsSession>(served.tls, served.fd))
+                                     : ClientStream(served.fd, std::move(served.begun));
+    bool leaves_unread = false;
+    for (int n = 1; n <= served.requests && !stopping; ++n) {
+      std::string head;
+      const auto came = stream.next_head(kIdleSeconds, kRequestSeconds, kMostHeadBytes, head);
+      if (came == ClientStream::Head::none) break;
+      if (came == ClientStream::Head::complete) {
+        ++requests;
+        if (!wait_turn(served.client.peer)) break;
       }
-      ++requests;
-      if (!wait_turn(served.client.peer) || !library.serve_one(connection, n == served.requests)) break;
+      Reply reply = came == ClientStream::Head::complete ? reply_to(served, stream, head) : Reply{head_error(came)};
+      reply.is_last = reply.is_last || n == served.requests;
+      leaves_unread = reply.leaves_unread;
+      if (!send(stream, reply) || reply.is_last) break;
     }
-    connection.stream.send_last_chunk();
-    if (connection.close) connection.stream.linger();
+    stream.send_last_chunk();
+    if (leaves_unread) stream.linger();
     end(served);
+  }
+
+  [[nodiscard]] Reply reply_to(const Served& served, ClientStream& stream, std::string_view head_text) const try {
+    auto head = parse_head(head_text, config.most_body_bytes);
+    if (!head) return {std::move(head.error())};
+    Request& request = head->request;
+    request.over_unix = served.over_unix;
+    request.uid = served.client.uid;
+    request.peer = served.client.peer;
+    request.pid_namespace = served.client.pid_namespace;
+    const bool is_head = request.method == "HEAD";
+    if (auto refusal = site.admit(request)) return {std::move(*refusal), is_head};
+    auto body = stream.body(head->body_bytes);
+    if (!body) return {head_error(ClientStream::Head::too_slow)};
+    request.body = std::move(*body);
+    return {site.respond(request), is_head, !head->keeps_alive, false};
+  } catch (...) {
+    return {error(500, "internal", "this request failed inside the agent")};
+  }
+
+  /// False: the client has gone or took too long, or the server ends.
+  bool send(ClientStream& stream, const Reply& reply) const {
+    const auto write = [&stream](std::string_view bytes) { return stream.write(bytes, kWriteSeconds); };
+    const Response& response = reply.response;
+    if (!write(response_head(response, reply.is_last))) return false;
+    if (reply.is_head) return true;
+    if (!response.stream) return !response.body || write(*response.body);
+    bool sent = true;
+    const Write chunk = [&](std::string_view piece) {
+      if (!piece.empty()) sent = sent && write(fmt::format("{:x}\r\n{}\r\n", piece.size(), piece));
+      return sent;
+    };
+    bool has_more = true;
+    while (has_more && sent && !stopping) has_more = response.stream(chunk);
+    return sent && !has_more && write("0\r\n\r\n");
   }
 
   /// Before an answer to a peer that asks faster than kRequestsPerSecond. False: the server ends.
@@ -217,7 +261,7 @@ struct HttpServer::Core {
 
   const HttpConfig config;
   const std::uint32_t own_uid = ::geteuid();
-  Library library;
+  const Site site;
   WaitingRoom room;
   std::string address;
   int tcp = -1;

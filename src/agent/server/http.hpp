@@ -56,9 +56,12 @@ struct Response {
 
 Response text_response(int status, std::string content_type, std::string body);
 
+/// {"error": {"code": ..., "message": ...}}
+Response error(int status, std::string_view code, std::string_view message);
+
 /// What a client of ours should wait for before it tries again: places come free within a second or so.
 inline constexpr int kRetryAfterSeconds = 1;
-/// 429 or 503 with Retry-After; `message` in words that need no escapes of JSON.
+/// An error, 429 or 503, with Retry-After.
 Response refused(int status, std::string_view code, std::string_view message);
 
 struct Site {

@@ -6,39 +6,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 
 namespace vramtrack::agent {
 namespace {
-
-bool is_unwanted(std::string_view line) {
-  constexpr std::array<std::string_view, 3> kUnwanted = {"range", "accept-encoding", "expect"};
-  std::string name(line.substr(0, line.find(':')));
-  for (char& c : name)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  name.erase(name.find_last_not_of(" \t") + 1);
-  return std::find(kUnwanted.begin(), kUnwanted.end(), name) != kUnwanted.end();
-}
 
 std::chrono::steady_clock::duration seconds(double s) {
   return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(s));
 }
 
 }  // namespace
-
-std::string without_unwanted_headers(std::string_view head) {
-  std::string out;
-  out.reserve(head.size());
-  bool first = true;
-  while (!head.empty()) {
-    const std::size_t newline = head.find('\n');
-    const std::string_view line = head.substr(0, newline == std::string_view::npos ? head.size() : newline + 1);
-    head.remove_prefix(line.size());
-    if (first || !is_unwanted(line)) out += line;
-    first = false;
-  }
-  return out;
-}
 
 bool ClientStream::wait(short events, Clock::time_point deadline) const {
   if (tls_ && events == POLLIN && tls_->has_buffered()) return true;
@@ -61,20 +37,14 @@ bool ClientStream::fill(std::size_t most) {
   return true;
 }
 
-ClientStream::Head ClientStream::next_head(double idle_s, double request_s, std::size_t most_bytes,
-                                           std::size_t most_body_bytes) {
-  buffer_.erase(0, position_);  // what came behind the last request, if anything
-  position_ = 0;
+ClientStream::Head ClientStream::next_head(double idle_s, double request_s, std::size_t most_bytes, std::string& head) {
   if (buffer_.empty() && !wait(POLLIN, Clock::now() + seconds(idle_s))) return Head::none;
   deadline_ = Clock::now() + seconds(request_s);
   std::size_t searched = 0;
   for (;;) {
     const std::size_t end = buffer_.find("\r\n\r\n", searched > 3 ? searched - 3 : 0);
     if (end != std::string::npos && end + 4 <= most_bytes) {
-      const std::string head = without_unwanted_headers(std::string_view(buffer_).substr(0, end + 4));
-      buffer_.replace(0, end + 4, head);
-      const std::size_t body = buffer_.size() - head.size();
-      budget_ = most_body_bytes > body ? most_body_bytes - body : 0;
+      head = take(end + 4);
       return Head::complete;
     }
     if (buffer_.size() >= most_bytes) return Head::too_large;
@@ -84,20 +54,16 @@ ClientStream::Head ClientStream::next_head(double idle_s, double request_s, std:
   }
 }
 
-long ClientStream::read(char* into, std::size_t size) {
-  if (!has_buffered()) {
-    buffer_.clear();
-    position_ = 0;
-    while (buffer_.empty()) {
-      if (budget_ == 0 || !wait(POLLIN, deadline_)) return -1;
-      if (!fill(budget_)) return 0;
-    }
-    budget_ -= buffer_.size();
-  }
-  const std::size_t n = std::min(size, buffer_.size() - position_);
-  std::memcpy(into, buffer_.data() + position_, n);
-  position_ += n;
-  return static_cast<long>(n);
+std::optional<std::string> ClientStream::body(std::size_t bytes) {
+  while (buffer_.size() < bytes)
+    if (!wait(POLLIN, deadline_) || !fill(bytes - buffer_.size())) return std::nullopt;
+  return take(bytes);
+}
+
+std::string ClientStream::take(std::size_t bytes) {
+  std::string out = buffer_.substr(0, bytes);
+  buffer_.erase(0, bytes);
+  return out;
 }
 
 bool ClientStream::write(std::string_view bytes, double within_s) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,11 +12,6 @@
 #include "agent/server/tls.hpp"
 
 namespace vramtrack::agent {
-
-/// Drops the header lines that the library would act on and we do not want it to: Range (answers are small, its parser
-/// is not robust), Accept-Encoding (compressing costs more than loopback does), Expect. `head` is a request's head with
-/// the empty line at its end. Pure.
-std::string without_unwanted_headers(std::string_view head);
 
 /// Reads and writes one connected, non-blocking socket. One thread, except for shutdown() of the descriptor by others.
 class ClientStream {
@@ -26,16 +22,14 @@ class ClientStream {
   ClientStream(int fd, std::unique_ptr<TlsSession> tls) : fd_(fd), tls_(std::move(tls)) {}
 
   enum class Head { complete, none, too_slow, too_large };
-  /// Waits for the head of the next request (`idle_s`, then `request_s` for all of it) and keeps it for read(). none:
-  /// the client has gone, or asks nothing more.
-  Head next_head(double idle_s, double request_s, std::size_t most_bytes, std::size_t most_body_bytes);
+  /// Waits for the head of the next request (`idle_s`, then `request_s` for all of the request), which `head` is then,
+  /// with its empty line. none: the client has gone, or asks nothing more.
+  Head next_head(double idle_s, double request_s, std::size_t most_bytes, std::string& head);
 
-  /// What the request still has, at most `size` bytes; 0 at its end, negative when time or size is exceeded.
-  long read(char* into, std::size_t size);
+  /// The request's body, of this size; nullopt: it did not come in time.
+  std::optional<std::string> body(std::size_t bytes);
   /// All of it within `within_s`, or false.
   bool write(std::string_view bytes, double within_s);
-  [[nodiscard]] bool has_buffered() const { return position_ < buffer_.size(); }
-  [[nodiscard]] int fd() const { return fd_; }
 
   /// Sends TLS's close notification. Does not wait.
   void send_last_chunk();
@@ -48,12 +42,12 @@ class ClientStream {
   [[nodiscard]] bool wait(short events, Clock::time_point deadline) const;
   /// Appends what is there to the buffer; false: end, or an error.
   bool fill(std::size_t most);
+  /// What the buffer begins with.
+  std::string take(std::size_t bytes);
 
   int fd_;
   std::unique_ptr<TlsSession> tls_;  ///< null: plain
-  std::string buffer_;
-  std::size_t position_ = 0;
-  std::size_t budget_ = 0;  ///< bytes the request may still bring
+  std::string buffer_;               ///< read, and not taken yet
   Clock::time_point deadline_{};
 };
 

@@ -9,51 +9,10 @@
 #include <cerrno>
 #include <string_view>
 
+#include "agent/server/message.hpp"
+
 namespace vramtrack::agent {
 namespace {
-
-std::string_view reason(int status) {
-  switch (status) {
-    case 200:
-      return "OK";
-    case 408:
-      return "Request Timeout";
-    case 421:
-      return "Misdirected Request";
-    case 429:
-      return "Too Many Requests";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 503:
-      return "Service Unavailable";
-    default:
-      return "Refused";
-  }
-}
-
-/// Method, path and host of a request's head; the path is empty if the first line is not a request line.
-Request parse_head(std::string_view head) {
-  Request out;
-  const std::string_view line = head.substr(0, head.find("\r\n"));
-  const std::size_t method = line.find(' ');
-  const std::size_t target = method == std::string_view::npos ? method : line.find(' ', method + 1);
-  if (target == std::string_view::npos) return out;
-  out.method = line.substr(0, method);
-  out.path = line.substr(method + 1, target - method - 1);
-  out.path.resize(std::min(out.path.size(), out.path.find('?')));
-  for (std::size_t at = head.find("\r\n"); at + 2 < head.size(); at = head.find("\r\n", at + 2)) {
-    std::string_view field = head.substr(at + 2, head.find("\r\n", at + 2) - at - 2);
-    std::string name(field.substr(0, field.find(':')));
-    for (char& c : name)
-      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    if (name != "host" || field.size() == name.size()) continue;
-    field.remove_prefix(name.size() + 1);
-    while (!field.empty() && field.front() == ' ') field.remove_prefix(1);
-    while (!field.empty() && field.back() == ' ') field.remove_suffix(1);
-    out.host = field;
-  }
-  return out;
-}
 
 Response refusal(const WaitingRoom::Guest& guest) {
   const bool share = guest.why == Shares::Answer::share_used;
@@ -66,16 +25,6 @@ Response refusal(const WaitingRoom::Guest& guest) {
 }
 
 }  // namespace
-
-std::string closing_answer(const Response& response) {
-  const std::string_view body = response.body ? std::string_view(*response.body) : std::string_view();
-  std::string out = fmt::format(
-      "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: "
-      "close\r\n",
-      response.status, reason(response.status), response.content_type, body.size());
-  for (const auto& [name, value] : response.headers) out += fmt::format("{}: {}\r\n", name, value);
-  return out.append("\r\n").append(body);
-}
 
 WaitingRoom::~WaitingRoom() {
   for (const Guest& guest : guests_) ::close(guest.fd);
@@ -122,7 +71,9 @@ WaitingRoom::Guests::iterator WaitingRoom::forget(Guests::iterator it) {
 void WaitingRoom::decide(Guest& guest, Clock::time_point now) {
   const std::size_t end = guest.begun.find("\r\n\r\n");
   if (end == std::string::npos) return answer(guest, refusal(guest), now);
-  Request request = parse_head(std::string_view(guest.begun).substr(0, end + 2));
+  auto head = parse_head(std::string_view(guest.begun).substr(0, end + 4), 0);
+  if (!head) return answer(guest, refusal(guest), now);
+  Request& request = head->request;
   const bool reads = request.method == "GET" || request.method == "HEAD";
   if (reads && request.path == "/healthz") {
     request.over_unix = guest.over_unix;

@@ -18,9 +18,6 @@
 
 namespace vramtrack::agent {
 
-/// The bytes of a whole answer without a stream, after which the connection is closed.
-std::string closing_answer(const Response& response);
-
 /// One thread: the one that accepts.
 class WaitingRoom {
  public:

@@ -10,19 +10,12 @@
 namespace vramtrack::fleet {
 namespace {
 
+using agent::error;
 using agent::Request;
 using agent::Response;
 
-/// `message` needs no escapes of JSON.
-Response refusal(int status, std::string_view code, std::string_view message) {
-  return agent::text_response(status, "application/json",
-                              fmt::format(R"({{"error": {{"code": "{}", "message": "{}"}}}})"
-                                          "\n",
-                                          code, message));
-}
-
 Response document(const std::shared_ptr<const std::string>& body, std::string content_type) {
-  if (!body) return refusal(503, "no_pass", "the first pass over the fleet has not finished; try again later");
+  if (!body) return error(503, "no_pass", "the first pass over the fleet has not finished; try again later");
   Response out;
   out.content_type = std::move(content_type);
   out.body = body;
@@ -61,21 +54,21 @@ agent::Site FleetSite::site() {
 
 std::optional<Response> FleetSite::admit(const Request& request) const {
   if (!agent::host_allowed(request.host, options_.host, {}))
-    return refusal(421, "bad_host", "the Host header names another site; use this machine's name or address");
+    return error(421, "bad_host", "the Host header names another site; use this machine's name or address");
   if (!request.origin.empty() && !agent::origin_is_host(request.origin, request.host))
-    return refusal(403, "bad_origin", "pages of other sites may not use this server");
+    return error(403, "bad_origin", "pages of other sites may not use this server");
   // The page needs no token, so that it can ask for one; it holds nothing of the fleet.
   const bool is_open =
       options_.token.empty() || request.path == "/healthz" || agent::find_asset(with_page(request).path) != nullptr;
   if (!is_open && !agent::bears_token(request.authorization, options_.token)) {
     Response out =
-        refusal(401, "unauthorised",
-                fmt::format("send 'Authorization: Bearer TOKEN', the token of {}", name_of(Option::token_file)));
+        error(401, "unauthorised",
+              fmt::format("send 'Authorization: Bearer TOKEN', the token of {}", name_of(Option::token_file)));
     out.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"vramtrack\"");
     return out;
   }
   if (request.method != "GET" && request.method != "HEAD")
-    return refusal(405, "read_only", "this server only answers GET");
+    return error(405, "read_only", "this server only answers GET");
   return std::nullopt;
 }
 
@@ -91,7 +84,7 @@ Response FleetSite::answer(const Request& request) const {
   if (request.path == "/healthz")
     return agent::text_response(now.is_healthy ? 200 : 503, "text/plain; charset=utf-8",
                                 now.is_healthy ? "ok\n" : "the last pass over the fleet failed\n");
-  return refusal(404, "not_found", "there is no such page; the pages are /, /api/v1/fleet, /metrics and /healthz");
+  return error(404, "not_found", "there is no such page; the pages are /, /api/v1/fleet, /metrics and /healthz");
 }
 
 }  // namespace vramtrack::fleet

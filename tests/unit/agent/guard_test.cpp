@@ -9,7 +9,6 @@
 #include "../temp_folder.hpp"
 #include "agent/server/listen.hpp"
 #include "agent/server/peer.hpp"
-#include "agent/server/stream.hpp"
 
 namespace vramtrack::agent {
 namespace {
@@ -108,14 +107,6 @@ TEST(Peer, RightsAreTheLeast) {
   EXPECT_FALSE(other.all_commands);
   EXPECT_FALSE(other.change);
   EXPECT_EQ(other.user, "4242424");
-}
-
-TEST(Stream, UnwantedHeadersAreDropped) {
-  EXPECT_EQ(without_unwanted_headers(
-                "GET / HTTP/1.1\r\nHost: a\r\nrange: bytes=0-1\r\nAccept-Encoding: br\r\nEXPECT: 100-continue\r\n"
-                "X-Range: 1\r\n\r\n"),
-            "GET / HTTP/1.1\r\nHost: a\r\nX-Range: 1\r\n\r\n");
-  EXPECT_EQ(without_unwanted_headers("Range: x\r\n\r\n"), "Range: x\r\n\r\n") << "the request line stays";
 }
 
 }  // namespace
