@@ -7,19 +7,18 @@
 
 #include "act/policy.hpp"
 #include "core/format.hpp"
+#include "core/registry.hpp"
 
 namespace vramtrack::act {
 
 #define VRAMTRACK_ACTION(name) extern const ActionInfo name##_action;
 #include "act/actions.def"
-#undef VRAMTRACK_ACTION
 
 namespace {
 
 constexpr std::array kActions = {
 #define VRAMTRACK_ACTION(name) &name##_action,
 #include "act/actions.def"
-#undef VRAMTRACK_ACTION
 };
 
 template <class T>
@@ -76,9 +75,7 @@ std::span<const ActionInfo* const> actions() {
 }
 
 const ActionInfo* find_action(std::string_view name) {
-  for (const ActionInfo* info : kActions)
-    if (info->name == name) return info;
-  return nullptr;
+  return find_named(actions(), name);
 }
 
 }  // namespace vramtrack::act

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/json_text.hpp"
 #include "core/printable.hpp"
 
 namespace vramtrack {
@@ -195,14 +196,14 @@ class Json::Writer {
   void write(const Json& value) {
     if (value.is_object()) {
       bracketed('{', value.items(), '}', [this](const auto& member) {
-        quote(member.first);
+        append_json_string(out, member.first);
         out += indent_ < 0 ? ":" : ": ";
         write(member.second);
       });
     } else if (value.is_array()) {
       bracketed('[', value.values(), ']', [this](const Json& one) { write(one); });
     } else if (value.is_string()) {
-      quote(value.text());
+      append_json_string(out, value.text());
     } else if (const auto* number = std::get_if<double>(&value.value_)) {
       write_number(*number, out);
     } else if (const auto* whole = std::get_if<std::int64_t>(&value.value_)) {
@@ -235,20 +236,6 @@ class Json::Writer {
 
   void break_line() {
     if (indent_ >= 0) out += '\n' + std::string(static_cast<std::size_t>(indent_ * depth_), ' ');
-  }
-
-  /// Control characters but \n and \t would be written as escapes, which steer a terminal once they are read.
-  void quote(std::string_view text) {
-    out += '"';
-    for (const char c : text) {
-      if (c == '\n' || c == '\t')
-        out += c == '\n' ? "\\n" : "\\t";
-      else if (c == '"' || c == '\\')
-        (out += '\\') += c;
-      else
-        out += static_cast<unsigned char>(c) < ' ' ? '?' : c;
-    }
-    out += '"';
   }
 
   int indent_;

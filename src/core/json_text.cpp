@@ -7,6 +7,20 @@
 #include "core/printable.hpp"
 
 namespace vramtrack {
+
+void append_json_string(std::string& out, std::string_view text) {
+  out += '"';
+  for (const char c : text) {
+    if (c == '\n' || c == '\t')
+      out += c == '\n' ? "\\n" : "\\t";
+    else if (c == '"' || c == '\\')
+      (out += '\\') += c;
+    else
+      out += static_cast<unsigned char>(c) < ' ' ? '?' : c;
+  }
+  out += '"';
+}
+
 void JsonText::separate() {
   if (needs_comma_) text_ += ',';
   needs_comma_ = true;
@@ -25,22 +39,9 @@ JsonText& JsonText::close(char bracket) {
   return *this;
 }
 
-void JsonText::quote(std::string_view text) {
-  text_ += '"';
-  for (const char c : printable_lines(text)) {
-    if (c == '\n' || c == '\t') {
-      text_ += c == '\n' ? "\\n" : "\\t";
-      continue;
-    }
-    if (c == '"' || c == '\\') text_ += '\\';
-    text_ += c;
-  }
-  text_ += '"';
-}
-
 JsonText& JsonText::key(std::string_view name) {
   separate();
-  quote(name);
+  append_json_string(text_, printable_lines(name));
   text_ += ':';
   needs_comma_ = false;
   return *this;
@@ -48,7 +49,7 @@ JsonText& JsonText::key(std::string_view name) {
 
 JsonText& JsonText::value(std::string_view text) {
   separate();
-  quote(text);
+  append_json_string(text_, printable_lines(text));
   return *this;
 }
 

@@ -9,6 +9,10 @@
 
 namespace vramtrack {
 
+/// Appends `text` in quotes. Control characters but \n and \t become '?': as escapes they would steer a terminal once
+/// they are read. Bytes that are not UTF-8 stay. O(n).
+void append_json_string(std::string& out, std::string_view text);
+
 /// begin/end calls must match; inside an object, each value follows a key(). Bytes that are not UTF-8 become U+FFFD.
 class JsonText {
  public:
@@ -43,7 +47,6 @@ class JsonText {
   JsonText& open(char bracket);
   JsonText& close(char bracket);
   void separate();
-  void quote(std::string_view text);
 
   std::string text_;
   bool needs_comma_ = false;

@@ -1,3 +1,5 @@
+#include "core/registry.hpp"
+
 #include <array>
 #include <vector>
 
@@ -7,7 +9,6 @@ namespace vramtrack {
 
 #define VRAMTRACK_DETECTOR(name, dissent) extern const DetectorInfo name##_detector;
 #include "detect/detectors.def"
-#undef VRAMTRACK_DETECTOR
 
 namespace {
 
@@ -18,7 +19,6 @@ std::vector<const DetectorInfo*> list_dissenters() {
 #define VRAMTRACK_DETECTOR(name, dissent) \
   if (Dissent::dissent == Dissent::kept) kept.push_back(&name##_detector);
 #include "detect/detectors.def"
-#undef VRAMTRACK_DETECTOR
   return kept;
 }
 
@@ -28,7 +28,6 @@ std::span<const DetectorInfo* const> detectors() {
   static const std::array all = {
 #define VRAMTRACK_DETECTOR(name, dissent) &name##_detector,
 #include "detect/detectors.def"
-#undef VRAMTRACK_DETECTOR
   };
   return all;
 }
@@ -39,9 +38,7 @@ std::span<const DetectorInfo* const> dissenters() {
 }
 
 const DetectorInfo* find_detector(std::string_view name) {
-  for (const DetectorInfo* info : detectors())
-    if (info->name == name) return info;
-  return nullptr;
+  return find_named(detectors(), name);
 }
 
 }  // namespace vramtrack

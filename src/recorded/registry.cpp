@@ -1,3 +1,5 @@
+#include "core/registry.hpp"
+
 #include <fmt/format.h>
 
 #include <array>
@@ -8,33 +10,23 @@ namespace vramtrack {
 
 #define VRAMTRACK_RECORDED(name) extern const RecordedInfo name##_recorded;
 #include "recorded/recorded.def"
-#undef VRAMTRACK_RECORDED
 
 std::span<const RecordedInfo* const> recorded_sources() {
   static const std::array kinds = {
 #define VRAMTRACK_RECORDED(name) &name##_recorded,
 #include "recorded/recorded.def"
-#undef VRAMTRACK_RECORDED
   };
   return kinds;
 }
 
 const RecordedInfo* find_recorded(std::string_view name) {
-  for (const RecordedInfo* kind : recorded_sources())
-    if (kind->name == name) return kind;
-  return nullptr;
+  return find_named(recorded_sources(), name);
 }
 
 const RecordedInfo& recorded_at(const std::string& path) {
-  const RecordedInfo* best = recorded_sources().front();
-  int surest = 0;
-  for (const RecordedInfo* kind : recorded_sources()) {
-    const int sure = kind->recognise(path);
-    if (sure <= surest) continue;
-    surest = sure;
-    best = kind;
-  }
-  return *best;
+  const auto* found =
+      surest<RecordedInfo>({recorded_sources()}, [&](const RecordedInfo& kind) { return kind.recognise(path); });
+  return found != nullptr ? *found : *recorded_sources().front();
 }
 
 Result<std::vector<RecordedPart>> plan_recorded(const RecordedInfo& kind, const std::vector<std::string>& paths,

@@ -6,13 +6,11 @@ namespace vramtrack {
 
 #define VRAMTRACK_SOURCE(name) extern const SourceInfo name##_source;
 #include "source/sources.def"
-#undef VRAMTRACK_SOURCE
 
 std::span<const SourceInfo* const> live_sources() {
   static const std::array sources = {
 #define VRAMTRACK_SOURCE(name) &name##_source,
 #include "source/sources.def"
-#undef VRAMTRACK_SOURCE
   };
   return sources;
 }

@@ -3,13 +3,13 @@
 #include <utility>
 
 #include "core/out_of_memory.hpp"
+#include "core/registry.hpp"
 #include "trace/format.hpp"
 
 namespace vramtrack::trace {
 
 #define VRAMTRACK_TRACE_FORMAT(name) extern const TraceFormatInfo name##_trace_format;
 #include "trace/formats.def"
-#undef VRAMTRACK_TRACE_FORMAT
 
 namespace {
 
@@ -30,22 +30,13 @@ std::span<const TraceFormatInfo* const> trace_formats() {
   static const std::array formats = {
 #define VRAMTRACK_TRACE_FORMAT(name) &name##_trace_format,
 #include "trace/formats.def"
-#undef VRAMTRACK_TRACE_FORMAT
   };
   return formats;
 }
 
 const TraceFormatInfo* recognise_trace(std::string_view head, std::string_view name, int least, MoreFormats more) {
-  const TraceFormatInfo* best = nullptr;
-  int surest = least - 1;
-  for (const MoreFormats formats : {trace_formats(), more})
-    for (const TraceFormatInfo* format : formats) {
-      const int sure = format->recognise(head, name);
-      if (sure <= surest) continue;
-      surest = sure;
-      best = format;
-    }
-  return best;
+  const auto sureness = [&](const TraceFormatInfo& format) { return format.recognise(head, name); };
+  return surest<TraceFormatInfo>({trace_formats(), more}, sureness, least);
 }
 
 const TraceFormatInfo* recognise_trace_file(const std::string& path, int least) {

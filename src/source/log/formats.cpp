@@ -1,6 +1,7 @@
 #include <array>
 #include <utility>
 
+#include "core/registry.hpp"
 #include "source/log/format.hpp"
 #include "source/log/recognise.hpp"
 #include "source/log/recording.hpp"
@@ -31,9 +32,7 @@ const LogFormatInfo* find_log_format(std::string_view name) {
   std::string wanted = logtext::lower(name);
   for (char& c : wanted)
     if (c == '_') c = '-';
-  for (const LogFormatInfo* format : log_formats())
-    if (format->name == wanted) return format;
-  return nullptr;
+  return find_named(log_formats(), wanted);
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.hpp"
+#include "core/json_text.hpp"
 #include "source/log/messages.hpp"
 #include "source/log/text.hpp"
 
@@ -60,12 +61,9 @@ const JsonValue* JsonValue::find(std::string_view key) const {
 }
 
 std::string json_string(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  }
-  return out + '"';
+  std::string out;
+  append_json_string(out, text);
+  return out;
 }
 
 std::string json_line(const std::map<std::string, double>& numbers) {

@@ -57,7 +57,7 @@ bool is_json(std::string_view head);
 /// no meaning of their own.
 bool is_json_document(std::string_view head);
 
-/// `text` in quotes; control characters become spaces.
+/// `text` in quotes (core/json_text.hpp).
 std::string json_string(std::string_view text);
 
 /// An object of numbers, written on one line with its newline.

@@ -4,11 +4,12 @@
 #include <array>
 #include <utility>
 
+#include "core/registry.hpp"
+
 namespace vramtrack::sim {
 
 #define VRAMTRACK_SHAPE(name) extern const ShapeKind name##_shape;
 #include "source/sim/shapes.def"
-#undef VRAMTRACK_SHAPE
 
 namespace {
 
@@ -43,15 +44,12 @@ std::span<const ShapeKind* const> shape_kinds() {
   static const std::array kinds = {
 #define VRAMTRACK_SHAPE(name) &name##_shape,
 #include "source/sim/shapes.def"
-#undef VRAMTRACK_SHAPE
   };
   return kinds;
 }
 
 const ShapeKind* find_shape_kind(std::string_view name) {
-  for (const ShapeKind* kind : shape_kinds())
-    if (kind->name == name) return kind;
-  return nullptr;
+  return find_named(shape_kinds(), name);
 }
 
 Curve make_curve(const ShapeSpec& spec, Random random) {

@@ -29,7 +29,6 @@ const std::vector<Row>& rows() {
   static const std::vector<Row> all = {
 #define VRAMTRACK_DETECTOR(name, dissent) {#name, std::string_view(#dissent) == "kept"},
 #include "detect/detectors.def"
-#undef VRAMTRACK_DETECTOR
   };
   return all;
 }
