@@ -29,7 +29,7 @@ struct PlannedFile {
   std::optional<Spool> spool;        ///< for a stream out of order: a copy
   std::optional<LinePrefix> prefix;  ///< prefix of each line, if a screen follows it
   bool is_empty = false;             ///< has no text at all: allowed for a process log among others
-  std::string beside;                ///< note about logs without a figure that were given together with this one
+  std::string beside;                ///< note about logs that lack a figure beside it, or that it has no log beside it
   std::string later_head;            ///< if the format was recognised only later: that part; else empty
 
   [[nodiscard]] bool is_stream() const { return input != nullptr; }

@@ -292,6 +292,7 @@ Result<std::vector<Recording>> plan_recordings(const std::vector<std::string>& p
       auto planned = recognise_log(recording.path, options, *zone);
       if (!planned) return fail(std::move(planned.error()));
       (*planned)->logs = std::move(recording.logs);
+      (*planned)->beside = std::move(recording.note);
       files.push_back(std::move(*planned));
     }
   }

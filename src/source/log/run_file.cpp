@@ -325,6 +325,8 @@ namespace fs = std::filesystem;
 constexpr int kDeepest = 8;
 constexpr std::size_t kMostFiles = 20'000;
 
+constexpr std::string_view kWandbEvents = "wandb-events.jsonl";
+
 /// Whether a file of MLflow's store holds a GPU's used memory: mlruns/0/8d1f3c/metrics/system/gpu_0_memory_usage_...
 bool is_mlflow_metric(const fs::path& path) {
   const std::string text = path.string();
@@ -334,50 +336,67 @@ bool is_mlflow_metric(const fs::path& path) {
   return metric && !metric->is_total && !metric->is_free && !metric->is_percent;
 }
 
+bool is_of_wandb(const fs::path& path) {
+  return path.extension() == ".wandb" || path.filename() == kWandbEvents;
+}
+
 bool is_recording(const fs::path& path) {
-  const std::string name = path.filename().string();
-  return name.ends_with(".wandb") || name == "wandb-events.jsonl" || name.find(".tfevents.") != std::string::npos ||
+  return is_of_wandb(path) || path.filename().string().find(".tfevents.") != std::string::npos ||
          is_mlflow_metric(path);
 }
 
+/// The program's output, or one of the files that Slurm and shells redirect it to; not W&B's own logs and lists.
 bool is_log(const fs::path& path) {
   const std::string name = path.filename().string();
+  const bool is_of_wandb_itself = name.starts_with("debug") && path.parent_path().filename() == "wandb";
+  if (name == "requirements.txt" || is_of_wandb_itself) return false;
   constexpr std::string_view kEndings[] = {".log", ".out", ".err", ".txt"};
   return std::any_of(std::begin(kEndings), std::end(kEndings),
                      [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
+/// The places of W&B's copy of the program's output, from those of its recordings.
+std::array<fs::path, 2> wandb_outputs(const fs::path& recording) {
+  const fs::path folder = recording.parent_path();
+  return {folder / "files" / "output.log", folder / "output.log"};
 }
 
 /// The logs that belong to a recording: W&B's files/output.log, or else those in its folder or the nearest parent
 /// folder that has any, up to `root`.
 std::vector<std::string> logs_beside(const fs::path& recording, const fs::path& root,
                                      const std::vector<fs::path>& logs) {
-  const auto has = [&](const fs::path& path) { return std::find(logs.begin(), logs.end(), path) != logs.end(); };
-  const fs::path folder = recording.parent_path();
-  for (const fs::path& path : {folder / "files" / "output.log", folder / "output.log"})
-    if (has(path)) return {path.string()};
-  for (fs::path around = folder;; around = around.parent_path()) {
+  for (const fs::path& path : wandb_outputs(recording))
+    if (std::find(logs.begin(), logs.end(), path) != logs.end()) return {path.string()};
+  for (fs::path around = recording.parent_path();; around = around.parent_path()) {
     std::vector<std::string> found;
     for (const fs::path& log : logs)
-      if (log.parent_path() == around && log.filename() != "requirements.txt") found.push_back(log.string());
+      if (log.parent_path() == around) found.push_back(log.string());
     std::sort(found.begin(), found.end());
     if (!found.empty() || around == root || around == around.parent_path()) return found;
   }
+}
+
+/// A recording that is given as a file. Its folder may hold logs of other programs: of W&B's, whose places are known,
+/// the log is read, too.
+RunRecording recording_alone(const std::string& path) {
+  RunRecording out{path, {}, {}};
+  if (path == "-" || !is_recording(path)) return out;
+  std::error_code error;
+  if (is_of_wandb(path))
+    for (const fs::path& log : wandb_outputs(path))
+      if (out.logs.empty() && fs::is_regular_file(log, error)) out.logs.push_back(log.string());
+  if (out.logs.empty())
+    out.note =
+        "no log of the program was read with it, so it is unknown how the run ended; give the folder of the run, with "
+        "the log in it";
+  return out;
 }
 
 }  // namespace
 
 Result<std::vector<RunRecording>> recordings_in(const std::string& path) {
   std::error_code error;
-  if (path == "-" || !fs::is_directory(path, error)) {
-    RunRecording one{path, {}};
-    const std::string name = fs::path(path).filename().string();
-    const fs::path folder = fs::path(path).parent_path();
-    const fs::path log = name == "wandb-events.jsonl" ? folder / "output.log"
-                         : name.ends_with(".wandb")   ? folder / "files" / "output.log"
-                                                      : fs::path();
-    if (!log.empty() && fs::is_regular_file(log, error)) one.logs.push_back(log.string());
-    return std::vector<RunRecording>{std::move(one)};
-  }
+  if (path == "-" || !fs::is_directory(path, error)) return std::vector<RunRecording>{recording_alone(path)};
   std::vector<fs::path> recordings;
   std::vector<fs::path> logs;
   std::size_t seen = 0;
@@ -390,7 +409,7 @@ Result<std::vector<RunRecording>> recordings_in(const std::string& path) {
   }
   // The system metrics of a run are in its .wandb file, too.
   std::erase_if(recordings, [&](const fs::path& one) {
-    return one.filename() == "wandb-events.jsonl" &&
+    return one.filename() == kWandbEvents &&
            std::any_of(recordings.begin(), recordings.end(), [&](const fs::path& other) {
              return other.extension() == ".wandb" && other.parent_path() == one.parent_path().parent_path();
            });
@@ -402,7 +421,14 @@ Result<std::vector<RunRecording>> recordings_in(const std::string& path) {
         path));
   std::sort(recordings.begin(), recordings.end());
   std::vector<RunRecording> out;
-  for (const fs::path& recording : recordings) out.push_back({recording.string(), logs_beside(recording, path, logs)});
+  for (const fs::path& recording : recordings) {
+    RunRecording& one = out.emplace_back(RunRecording{recording.string(), logs_beside(recording, path, logs), {}});
+    if (one.logs.empty())
+      one.note = fmt::format(
+          "{} has no log of the program (.log, .out, .err or .txt), so it is unknown how the run ended; put its output "
+          "there",
+          path);
+  }
   return out;
 }
 

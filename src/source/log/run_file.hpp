@@ -51,9 +51,11 @@ class LogRows;
 struct RunRecording {
   std::string path;
   std::vector<std::string> logs;  ///< of the program: one of them may say how it ended
+  std::string note;               ///< that a run has no log; empty: it has, or is not known to be a run
 };
 
-/// The recordings in `path` and below it, sorted; `path` itself if it is not a folder. An Error says what it lacks.
+/// The recordings in `path` and below it, sorted, with their logs; `path` itself if it is not a folder, with its log if
+/// it is W&B's. An Error says what it lacks.
 Result<std::vector<RunRecording>> recordings_in(const std::string& path);
 
 /// Reads from the ends of the logs at `paths` how their program ended: an out-of-memory message in any of them, or

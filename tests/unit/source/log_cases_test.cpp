@@ -6,6 +6,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <string>
 
 #include "log_testing.hpp"
 #include "source/log/line_pattern.hpp"
@@ -620,17 +622,70 @@ TEST(LogCases, OfSeveralLogsOfARunTheOneThatEndsOutOfMemorySaysHowItEnded) {
   EXPECT_NEAR(static_cast<double>(r.catalog->device("0")->capacity_bytes.value_or(0)), 25.769803776e9, 4e6);
 }
 
-TEST(LogCases, TheRecordingOfARunHasItsEndEvenIfItIsGivenAsAFile) {
-  logtest::Files files;
-  std::string events;
-  for (int i = 0; i < 30; ++i)
-    events += fmt::format("{{\"_timestamp\": {}, \"system.gpu.0.memoryAllocatedBytes\": {}}}\n", 1772359200 + 15 * i,
-                          (5000ULL + 37 * static_cast<std::uint64_t>(i)) << 20);
-  files.write("output.log", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n");
-  const auto r = logtest::read_logs({files.write("wandb-events.jsonl", events)});
-  ASSERT_EQ(r.error, "");
-  ASSERT_FALSE(r.events.empty());
-  EXPECT_THAT(r.events.back().text, HasSubstr("output.log:1"));
+/// A run in a folder of its own: a recording that others find by its name, and whatever lies beside it.
+class RunFolder {
+ public:
+  void copy(const std::string& fixture, const std::filesystem::path& to) {
+    std::filesystem::create_directories((folder_ / to).parent_path());
+    std::filesystem::copy_file(logtest::fixture(fixture), folder_ / to);
+  }
+  void log(const std::filesystem::path& to, std::string_view text) {
+    std::filesystem::create_directories((folder_ / to).parent_path());
+    std::ofstream(folder_ / to) << text;
+  }
+  [[nodiscard]] std::string path(const std::filesystem::path& of = {}) const { return (folder_ / of).string(); }
+
+ private:
+  logtest::Files files_;  ///< removes it
+  std::filesystem::path folder_ = std::filesystem::path(files_.write("any", "")).parent_path() / "run-1";
+};
+
+constexpr std::string_view kRanOut = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n";
+
+TEST(LogCases, TheFolderOfEveryTrackerIsJoinedToTheLogThatEndsOutOfMemory) {
+  for (const auto& [fixture, to] : std::map<std::string, std::string>{
+           {"run.wandb", "run-1.wandb"},
+           {"wandb_events.jsonl", "files/wandb-events.jsonl"},
+           {"events.out.tfevents.1772359200.node1.4242.0", "runs/events.out.tfevents.1772359200.node1.4242.0"},
+           {"mlruns/0/8d1f3c/metrics/system/gpu_0_memory_usage_megabytes",
+            "mlruns/0/1/metrics/system/gpu_0_memory_usage_megabytes"}}) {
+    RunFolder run;
+    run.copy(fixture, to);
+    run.log("train.log", "epoch 1\n");
+    run.log("stderr.log", kRanOut);
+    const auto r = logtest::read_logs({run.path()});
+    ASSERT_EQ(r.error, "") << to;
+    ASSERT_FALSE(r.events.empty()) << to;
+    EXPECT_EQ(r.events.back().kind, Event::Kind::out_of_memory) << to;
+    EXPECT_THAT(r.events.back().text, HasSubstr("stderr.log:1")) << to;
+    EXPECT_THAT(r.warnings(), Not(HasSubstr("how the run ended"))) << to;
+  }
+}
+
+TEST(LogCases, TheRecordingOfWandbHasItsEndEvenIfItIsGivenAsAFile) {
+  RunFolder run;
+  run.copy("run.wandb", "run-1.wandb");
+  run.copy("wandb_events.jsonl", "files/wandb-events.jsonl");
+  run.log("files/output.log", kRanOut);
+  for (const char* const recording : {"run-1.wandb", "files/wandb-events.jsonl"}) {
+    const auto r = logtest::read_logs({run.path(recording)});
+    ASSERT_EQ(r.error, "") << recording;
+    ASSERT_FALSE(r.events.empty()) << recording;
+    EXPECT_THAT(r.events.back().text, HasSubstr("output.log:1")) << recording;
+  }
+}
+
+TEST(LogCases, ARunWithoutALogSaysThatItsEndIsUnknown) {
+  RunFolder run;
+  run.copy("run.wandb", "wandb/run-1/run-1.wandb");
+  run.log("wandb/debug.log", "W&B's own\n");
+  run.log("wandb/run-1/requirements.txt", "torch==2.15.0\n");
+  EXPECT_THAT(logtest::read_logs({run.path()}).warnings(), HasSubstr("has no log of the program"));
+  // Logs beside a file that is given alone may be those of other programs: the folder says that they are its own.
+  run.log("train.log", kRanOut);
+  EXPECT_THAT(logtest::read_logs({run.path("wandb/run-1/run-1.wandb")}).warnings(),
+              HasSubstr("give the folder of the run"));
+  EXPECT_FALSE(logtest::read_logs({run.path()}).events.empty());
 }
 
 TEST(LogCases, AFolderWithoutARunIsRefusedByItsReason) {
