@@ -68,8 +68,10 @@ bool take_role(const Column& column, ScalarMetric& out) {
 /// 0: the percentage is too coarse.
 std::uint64_t capacity_of(const ScalarSeen& used, const ScalarMetric& metric, const ScalarSeen& percent) {
   constexpr double kLeastPercent = 0.5;
+  constexpr double kLeastTenths = 50;  // MLflow rounds to a tenth: half of it is 1 % of this
+  const bool is_of_tenths = std::abs(std::remainder(percent.most, 0.1)) < 1e-9;
   if (metric.is_percent || metric.is_free || metric.unit_bytes <= 0 || !percent.has_fraction ||
-      percent.most < kLeastPercent || percent.most > 100)
+      percent.most < (is_of_tenths ? kLeastTenths / 10 : kLeastPercent) || percent.most > 100)
     return 0;
   const double mib = used.most * metric.unit_bytes / percent.most * 100 / static_cast<double>(kBytesPerMiB);
   return static_cast<std::uint64_t>(std::llround(mib)) * kBytesPerMiB;

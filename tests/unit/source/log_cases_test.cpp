@@ -568,6 +568,27 @@ TEST(LogCases, BytesAndPercentTogetherGiveTheCapacity) {
   EXPECT_EQ(r.catalog->devices().front().capacity_bytes.value_or(0), kCapacity);
 }
 
+/// MLflow rounds percentages to a tenth: the capacity of a GPU that is nearly empty would be off by a tenth of it.
+TEST(LogCases, APercentageThatIsTooCoarseGivesNoCapacity) {
+  const auto capacity_at = [](double most_percent) {
+    constexpr double kTotal = 42'949;  // 10^6 bytes
+    std::string text = "run_id,key,value,step,timestamp\n";
+    for (int i = 0; i < 10; ++i) {
+      const double percent = most_percent - 0.03 * (9 - i);
+      for (const auto& [name, value] : {std::pair("megabytes", fmt::format("{:.1f}", percent / 100 * kTotal)),
+                                        std::pair("percentage", fmt::format("{:.1f}", percent))})
+        text +=
+            fmt::format("8f1a,system/gpu_0_memory_usage_{},{},{},{}\n", name, value, i, 1'772'359'200'000 + 10'000 * i);
+    }
+    const auto r = logtest::read_text(text);
+    EXPECT_EQ(r.error, "");
+    return r.catalog->device("0")->capacity_bytes;
+  };
+  EXPECT_EQ(capacity_at(1.23), std::nullopt);
+  ASSERT_TRUE(capacity_at(61.23));
+  EXPECT_NEAR(static_cast<double>(*capacity_at(61.23)), 42'949e6, 0.001 * 42'949e6);
+}
+
 TEST(LogCases, ValuesThatAreWholeAllocationsOnlyByTenAreDecimal) {
   std::string text;
   for (int i = 0; i < 6; ++i)
