@@ -84,7 +84,7 @@ Cause filled_by(double asked, double memory) {
 }
 
 Answer by_kv_cache(const Failure& f, const Sums&) {
-  return kv_cache_verdict(f);
+  return kv_cache_diagnosis(f);
 }
 
 /// The program reports its total need before it starts.
@@ -92,27 +92,27 @@ Answer by_total_need(const Failure& f, const Sums& s) {
   const auto needed = f.figures.get(Figure::needed);
   if (!needed) return std::nullopt;
   if (!s.total && s.free && *needed > *s.free)
-    return Verdict{Cause::too_big, fmt::format("its own plan before it needed {}, and {} were free",
-                                               size_words(*needed), size_words(*s.free))};
+    return Diagnosis{Cause::too_big, fmt::format("its own plan before it needed {}, and {} were free",
+                                                 size_words(*needed), size_words(*s.free))};
   if (!s.total) {
     if (*needed >= kSmallBytes) return std::nullopt;
-    return Verdict{Cause::unknown,
-                   fmt::format("this program needs {} in all, which fits on any card: earlier arrays of this "
-                               "process, or others, filled the device",
-                               size_words(*needed))};
+    return Diagnosis{Cause::unknown,
+                     fmt::format("this program needs {} in all, which fits on any card: earlier arrays of this "
+                                 "process, or others, filled the device",
+                                 size_words(*needed))};
   }
   const double free = s.free.value_or(*s.total);
   const double used = *s.total - free;
   if (s.free && *needed > free && *needed <= *s.total)
-    return Verdict{
+    return Diagnosis{
         used > ordinary_outside_bytes(*s.total) ? Cause::outside : Cause::limit,
         fmt::format(
             "{} were needed at the start, but of the device's {} only {} were free: {} were already in use, and "
             "{} were missing",
             size_words(*needed), size_words(*s.total), size_words(free), size_words(used), size_words(*needed - free))};
   if (*needed <= *s.total) return std::nullopt;
-  return Verdict{Cause::too_big,
-                 fmt::format("{} are needed, but only {} are available", size_words(*needed), size_words(*s.total))};
+  return Diagnosis{Cause::too_big,
+                   fmt::format("{} are needed, but only {} are available", size_words(*needed), size_words(*s.total))};
 }
 
 /// Memory that the driver has moved to the host, as it does on Windows.
@@ -126,20 +126,21 @@ std::string moved_words(const Sums& s) {
 /// The request exceeds what any machine, or this device, has.
 Answer by_size_of_device(const Failure&, const Sums& s) {
   if (s.asked >= kImpossibleBytes)
-    return Verdict{Cause::bad_size, fmt::format("{} were requested, which no machine has: the size itself is wrong (an "
-                                                "overflow, a shape, a damaged file)",
-                                                size_words(s.asked))};
+    return Diagnosis{Cause::bad_size,
+                     fmt::format("{} were requested, which no machine has: the size itself is wrong (an "
+                                 "overflow, a shape, a damaged file)",
+                                 size_words(s.asked))};
   if (!s.total || s.asked < *s.total) return std::nullopt;
-  return Verdict{Cause::too_big, fmt::format("{} were requested, and the device has {} in all{}", size_words(s.asked),
-                                             size_words(*s.total), moved_words(s))};
+  return Diagnosis{Cause::too_big, fmt::format("{} were requested, and the device has {} in all{}", size_words(s.asked),
+                                               size_words(*s.total), moved_words(s))};
 }
 
 /// TensorRT-LLM creates its components in sequence, and reports what was free before the one that failed.
 Answer by_component(const Failure& f, const Sums& s) {
   if (f.wording->name != "trtllm" || !s.total || !s.free || *s.free < *s.total / 10) return std::nullopt;
-  return Verdict{Cause::too_big, fmt::format("the component that could not be created did not fit into the {} of the "
-                                             "device's {} that were free before it: its own size, and nobody else's",
-                                             size_words(*s.free), size_words(*s.total))};
+  return Diagnosis{Cause::too_big, fmt::format("the component that could not be created did not fit into the {} of the "
+                                               "device's {} that were free before it: its own size, and nobody else's",
+                                               size_words(*s.free), size_words(*s.total))};
 }
 
 /// The allocator listed its pieces: exact, where messages alone only allow an estimate.
@@ -147,23 +148,24 @@ Answer by_pieces(const Failure& f, const Sums& s) {
   const auto piece = f.figures.get(Figure::piece);
   if (!piece || *piece >= s.asked) return std::nullopt;
   if (!s.allocated && s.free && *s.free >= s.asked)
-    return Verdict{Cause::fragmentation, fmt::format("{} were requested, and {}: enough, but not in one piece",
-                                                     size_words(s.asked), free_words(*s.free, *piece, f))};
+    return Diagnosis{Cause::fragmentation, fmt::format("{} were requested, and {}: enough, but not in one piece",
+                                                       size_words(s.asked), free_words(*s.free, *piece, f))};
   if (!s.allocated && s.free && !s.total)
-    return Verdict{Cause::full, fmt::format("{} were requested, and what {} had set aside for itself had {}: it is "
-                                            "used up, and not only in pieces",
-                                            size_words(s.asked), who(*f.wording), free_words(*s.free, *piece, f))};
+    return Diagnosis{Cause::full, fmt::format("{} were requested, and what {} had set aside for itself had {}: it is "
+                                              "used up, and not only in pieces",
+                                              size_words(s.asked), who(*f.wording), free_words(*s.free, *piece, f))};
   if (!s.allocated) return std::nullopt;
   const double free = s.cached.value_or(0);
   const std::string sizes = fmt::format("{} were requested; the allocator had {} in use and {}", size_words(s.asked),
                                         size_words(*s.allocated), free_words(free, *piece, f));
-  if (free >= s.asked) return Verdict{Cause::fragmentation, sizes + ": enough, but not in one piece"};
+  if (free >= s.asked) return Diagnosis{Cause::fragmentation, sizes + ": enough, but not in one piece"};
   const double taken = *s.allocated + free;
   // Its limit exceeds its memory, and it did not get it.
   if (s.allowed && taken + s.asked <= *s.allowed * kAlmost)
-    return Verdict{Cause::outside, fmt::format("{}; it may take {} and has taken {}: the device did not have the rest",
-                                               sizes, size_words(*s.allowed), size_words(taken))};
-  return Verdict{filled_by(s.asked, s.allowed.value_or(taken)), sizes};
+    return Diagnosis{Cause::outside,
+                     fmt::format("{}; it may take {} and has taken {}: the device did not have the rest", sizes,
+                                 size_words(*s.allowed), size_words(taken))};
+  return Diagnosis{filled_by(s.asked, s.allowed.value_or(taken)), sizes};
 }
 
 /// Memory that llama.cpp put into buffers since it printed the free memory, which it does on start.
@@ -176,7 +178,7 @@ double buffers_since_start(const Failure& f) {
 Answer by_others(const Failure& f, const Sums& s) {
   if (f.may_name_itself || !s.total || !s.free || f.others.empty()) return std::nullopt;
   if (s.others <= ordinary_outside_bytes(*s.total) || s.others < s.asked) return std::nullopt;
-  return Verdict{
+  return Diagnosis{
       Cause::outside,
       fmt::format("{} were requested and {} were free; of the device's {} others hold {}: {}", size_words(s.asked),
                   size_words(*s.free), size_words(*s.total), size_words(s.others), processes_words(f.others))};
@@ -188,7 +190,7 @@ Answer by_room_on_device(const Failure& f, const Sums& s) {
   if (f.wording->program == "llama.cpp/ggml" && buffers_since_start(f) <= 0) return std::nullopt;
   if (s.has_hit_allowed() || !s.has_room_on_device(buffers_since_start(f)) || !s.total || *s.free > *s.total)
     return std::nullopt;
-  return Verdict{
+  return Diagnosis{
       Cause::unknown,
       fmt::format("{} were requested and {} of the device's {} were free: the device had room, and the "
                   "message does not say what refused it",
@@ -208,10 +210,10 @@ Answer by_cache(const Failure&, const Sums& s) {
   if (s.outside().value_or(0) > kMost * s.total.value_or(0) && s.outside()) return std::nullopt;
   const double room = s.is_limited() ? 0 : s.free.value_or(0);
   if (cached < std::max(64 * kMiB, s.reserved.value_or(0) / 10) || cached + room < s.asked) return std::nullopt;
-  return Verdict{Cause::fragmentation,
-                 fmt::format("{} were requested; {} were reserved and not allocated{}: enough, but not in one piece",
-                             size_words(s.asked), size_words(cached),
-                             s.free && !s.is_limited() ? fmt::format(" and {} free", size_words(*s.free)) : "")};
+  return Diagnosis{Cause::fragmentation,
+                   fmt::format("{} were requested; {} were reserved and not allocated{}: enough, but not in one piece",
+                               size_words(s.asked), size_words(cached),
+                               s.free && !s.is_limited() ? fmt::format(" and {} free", size_words(*s.free)) : "")};
 }
 
 /// Whether held memory plus the request exceeds the limit in the message. If the message does not report free memory, a
@@ -222,37 +224,39 @@ Answer by_limit(const Failure& f, const Sums& s) {
   const std::string asked = fmt::format("{} were requested", size_words(s.asked));
   const bool has_room_beyond = s.free || f.wording->otherwise == Cause::limit || *s.allowed < kSmallBytes;
   if (s.is_limited() && has_room_beyond)
-    return Verdict{Cause::limit, fmt::format("{}, {} were held and {} are allowed{}", asked, size_words(s.held()),
-                                             size_words(*s.allowed),
-                                             s.free && s.total ? fmt::format("; the device still had {} of {} free",
-                                                                             size_words(*s.free), size_words(*s.total))
-                                                               : "")};
+    return Diagnosis{
+        Cause::limit,
+        fmt::format("{}, {} were held and {} are allowed{}", asked, size_words(s.held()), size_words(*s.allowed),
+                    s.free && s.total
+                        ? fmt::format("; the device still had {} of {} free", size_words(*s.free), size_words(*s.total))
+                        : "")};
   if (s.free || !s.allocated) return std::nullopt;
   if (!s.has_hit_allowed() && s.held() * 2 < *s.allowed && f.wording->text.empty()) return std::nullopt;
   if (!s.has_hit_allowed())
-    return Verdict{Cause::fragmentation,
-                   fmt::format("{}; {} of the {} that may be taken were in use: {} were free, but not in one piece",
-                               asked, size_words(s.held()), size_words(*s.allowed), size_words(*s.allowed - s.held()))};
+    return Diagnosis{
+        Cause::fragmentation,
+        fmt::format("{}; {} of the {} that may be taken were in use: {} were free, but not in one piece", asked,
+                    size_words(s.held()), size_words(*s.allowed), size_words(*s.allowed - s.held()))};
   if (f.wording->otherwise == Cause::limit) return std::nullopt;
-  return Verdict{filled_by(s.asked, *s.allowed), fmt::format("{} while {} of the {} that may be taken were in use",
-                                                             asked, size_words(s.held()), size_words(*s.allowed))};
+  return Diagnosis{filled_by(s.asked, *s.allowed), fmt::format("{} while {} of the {} that may be taken were in use",
+                                                               asked, size_words(s.held()), size_words(*s.allowed))};
 }
 
 /// The request alone exceeds the allocator's maximum, and the program does not call that a limit.
 Answer by_piece_size(const Failure& f, const Sums& s) {
   if (f.wording->otherwise == Cause::limit || !s.allowed || s.asked < *s.allowed) return std::nullopt;
-  return Verdict{Cause::too_big, fmt::format("{} were requested, and {} are allowed in all", size_words(s.asked),
-                                             size_words(*s.allowed))};
+  return Diagnosis{Cause::too_big, fmt::format("{} were requested, and {} are allowed in all", size_words(s.asked),
+                                               size_words(*s.allowed))};
 }
 
 Answer by_intel_piece(const Failure& f, const Sums& s) {
   if (f.wording->name != "torch_xpu" || s.asked < kIntelPieceBytes || !s.total) return std::nullopt;
   const double free = s.free.value_or(*s.total - s.held());
   if (free < s.asked) return std::nullopt;
-  return Verdict{Cause::limit,
-                 fmt::format("{} were requested in one piece, and {} of the device's {} were free: Intel's driver "
-                             "allocates no piece of 4 GiB or more unless it is told to",
-                             size_words(s.asked), size_words(free), size_words(*s.total))};
+  return Diagnosis{Cause::limit,
+                   fmt::format("{} were requested in one piece, and {} of the device's {} were free: Intel's driver "
+                               "allocates no piece of 4 GiB or more unless it is told to",
+                               size_words(s.asked), size_words(free), size_words(*s.total))};
 }
 
 /// The message has one figure for everything held outside the allocator (Apple's GPUs).
@@ -261,12 +265,12 @@ Answer by_outside_figure(const Failure& f, const Sums& s) {
   if (!outside || !s.total || !s.allocated) return std::nullopt;
   // Part of it belongs to this process (its compiled graphs): the larger part decides.
   if (*outside > *s.allocated && *outside >= s.asked)
-    return Verdict{
+    return Diagnosis{
         Cause::outside,
         fmt::format("{} were requested while {} were allocated here; {} of the {} that may be used are held "
                     "outside this allocator",
                     size_words(s.asked), size_words(*s.allocated), size_words(*outside), size_words(*s.total))};
-  return Verdict{
+  return Diagnosis{
       filled_by(s.asked, *s.total),
       fmt::format("{} were requested while {} were allocated and {} held otherwise, of {} that may be used",
                   size_words(s.asked), size_words(*s.allocated), size_words(*outside), size_words(*s.total))};
@@ -284,7 +288,7 @@ Answer by_what_is_outside(const Failure& f, const Sums& s) {
   if (f.may_name_itself)
     breakdown = fmt::format("; the message names {}, {} may be this one", processes_words(f.others),
                             f.others.size() == 1 ? "which" : "one of which");
-  return Verdict{
+  return Diagnosis{
       Cause::outside,
       fmt::format("{} were requested and {} were free; of the device's {} this allocator had {}, and {} are used "
                   "outside it{}",
@@ -309,22 +313,22 @@ Answer by_own_need(const Failure& f, const Sums& s) {
   const double own = s.process.value_or(s.held());
   const double outside = *s.total - *s.free - own;
   if (cause == Cause::full && outside > std::max(own, kSmallBytes) && own + s.asked <= kFills * *s.total)
-    return Verdict{
+    return Diagnosis{
         Cause::outside,
         fmt::format("{} were requested while this process held {}: both fit into the device's {}, without the {} that "
                     "are neither its own nor free",
                     size_words(s.asked), size_words(own), size_words(*s.total), size_words(outside))};
   if (cause == Cause::full)
-    return Verdict{
+    return Diagnosis{
         Cause::full,
         fmt::format("{}{} were allocated{} and {} were free when {} were requested{}", size_words(*s.allocated),
                     is_more_than_device ? "" : fmt::format(" of the device's {}", size_words(*s.total)), moved,
                     size_words(*s.free), size_words(s.asked), rest)};
-  return Verdict{Cause::too_big,
-                 fmt::format("{} were requested while {} were allocated{}, and {} were free{}{}", size_words(s.asked),
-                             size_words(*s.allocated), moved,
-                             s.asked > *s.free ? "only " + size_words(*s.free) : size_words(*s.free), rest,
-                             s.asked > *s.free ? "" : ": hardly more, of which drivers keep some back")};
+  return Diagnosis{Cause::too_big,
+                   fmt::format("{} were requested while {} were allocated{}, and {} were free{}{}", size_words(s.asked),
+                               size_words(*s.allocated), moved,
+                               s.asked > *s.free ? "only " + size_words(*s.free) : size_words(*s.free), rest,
+                               s.asked > *s.free ? "" : ": hardly more, of which drivers keep some back")};
 }
 
 /// A table near the message shows the device at another moment: filled by others, or idle. In any state between, it
@@ -337,9 +341,9 @@ Answer by_table(const Failure& f, const Sums& s) {
   if (!is_too_little) return std::nullopt;
   const std::string words =
       (s.asked > 0 ? fmt::format("{} were requested; ", size_words(s.asked)) : "") + table_use_words(f);
-  if (*s.used - std::max(s.held(), s.process.value_or(0)) > ordinary) return Verdict{Cause::outside, words};
+  if (*s.used - std::max(s.held(), s.process.value_or(0)) > ordinary) return Diagnosis{Cause::outside, words};
   if (*s.used > ordinary || s.asked <= 0) return std::nullopt;
-  return Verdict{filled_by(s.asked, *s.total), words};
+  return Diagnosis{filled_by(s.asked, *s.total), words};
 }
 
 /// llama.cpp creates its buffers when it loads a model, before anything grows.
@@ -351,12 +355,12 @@ Answer by_start(const Failure& f, const Sums& s) {
                                         size_words(s.asked), size_words(*s.free), size_words(*s.total),
                                         taken > 0 ? fmt::format(", and it has taken {} since", size_words(taken)) : "");
   if (taken <= 0 && s.asked <= *s.free)
-    return Verdict{Cause::unknown, words + "; the text does not show what it has taken since"};
-  if (used <= ordinary_outside_bytes(*s.total)) return Verdict{filled_by(s.asked, *s.total), words};
+    return Diagnosis{Cause::unknown, words + "; the text does not show what it has taken since"};
+  if (used <= ordinary_outside_bytes(*s.total)) return Diagnosis{filled_by(s.asked, *s.total), words};
   // It would fit without the memory that was in use before.
-  if (s.asked + taken > *s.total) return Verdict{filled_by(s.asked, *s.total), words};
+  if (s.asked + taken > *s.total) return Diagnosis{filled_by(s.asked, *s.total), words};
   if (s.asked + taken <= *s.free) return std::nullopt;
-  return Verdict{Cause::outside, words};
+  return Diagnosis{Cause::outside, words};
 }
 
 /// The message was cut off before the allocator's figures, and shows only what this process holds and either the free
@@ -365,16 +369,16 @@ Answer by_partial_figures(const Failure& f, const Sums& s) {
   if (!s.allocated || s.total.has_value() == s.free.has_value()) return std::nullopt;
   if (s.free) {
     if (s.asked <= *s.free) return std::nullopt;
-    return Verdict{filled_by(s.asked, *s.allocated + *s.free),
-                   fmt::format("{} were allocated and {} were free when {} were requested", size_words(*s.allocated),
-                               size_words(*s.free), size_words(s.asked))};
+    return Diagnosis{filled_by(s.asked, *s.allocated + *s.free),
+                     fmt::format("{} were allocated and {} were free when {} were requested", size_words(*s.allocated),
+                                 size_words(*s.free), size_words(s.asked))};
   }
   const std::string sizes = fmt::format("{} of the device's {} were allocated when {} were requested",
                                         size_words(*s.allocated), size_words(*s.total), size_words(s.asked));
   const bool fills = s.held() + s.asked > *s.total - ordinary_outside_bytes(*s.total);
-  if (fills) return Verdict{filled_by(s.asked, *s.total), sizes};
+  if (fills) return Diagnosis{filled_by(s.asked, *s.total), sizes};
   if (f.wording->otherwise != Cause::too_big) return std::nullopt;
-  return Verdict{Cause::unknown, sizes + "; the message does not say who holds the rest"};
+  return Diagnosis{Cause::unknown, sizes + "; the message does not say who holds the rest"};
 }
 
 Answer by_process(const Failure&, const Sums& s) {
@@ -383,8 +387,8 @@ Answer by_process(const Failure&, const Sums& s) {
                                         size_words(*s.process), size_words(*s.total), size_words(*s.free),
                                         s.asked > 0 ? fmt::format(" when {} were requested", size_words(s.asked)) : "");
   const double others = *s.total - *s.free - *s.process;
-  if (others > ordinary_outside_bytes(*s.total) && others >= s.asked) return Verdict{Cause::outside, sizes};
-  return Verdict{filled_by(s.asked, *s.total), sizes};
+  if (others > ordinary_outside_bytes(*s.total) && others >= s.asked) return Diagnosis{Cause::outside, sizes};
+  return Diagnosis{filled_by(s.asked, *s.total), sizes};
 }
 
 /// More in one piece than any card has.
@@ -396,21 +400,21 @@ Answer by_size_of_cards(const Failure& f, const Sums& s) {
   constexpr double kNoCardBytes = 270 * kGiB;
   const double before = f.figures.get(Figure::weights).value_or(0) + f.figures.get(Figure::kv_cache).value_or(0);
   if (!s.allocated && s.asked > kNoCardBytes && platform_of(f).maker != Maker::apple)
-    return Verdict{Cause::too_big,
-                   fmt::format("{} were requested at once, which no card has{}", size_words(s.asked),
-                               before > 0 && before * 4 < s.asked
-                                   ? fmt::format("; the weights or KV cache, of {}, are not what is too large: the "
-                                                 "buffer for computing is (a smaller batch: -ub)",
-                                                 size_words(before))
-                                   : "")};
+    return Diagnosis{Cause::too_big,
+                     fmt::format("{} were requested at once, which no card has{}", size_words(s.asked),
+                                 before > 0 && before * 4 < s.asked
+                                     ? fmt::format("; the weights or KV cache, of {}, are not what is too large: the "
+                                                   "buffer for computing is (a smaller batch: -ub)",
+                                                   size_words(before))
+                                     : "")};
   if (!s.allocated)
-    return Verdict{Cause::unknown,
-                   fmt::format("{} were requested at once, which few cards have in all; the message does "
-                               "not say what this device has",
-                               size_words(s.asked))};
-  return Verdict{Cause::too_big,
-                 fmt::format("{} were requested at once while {} were allocated, and few cards have as much",
-                             size_words(s.asked), size_words(*s.allocated))};
+    return Diagnosis{Cause::unknown,
+                     fmt::format("{} were requested at once, which few cards have in all; the message does "
+                                 "not say what this device has",
+                                 size_words(s.asked))};
+  return Diagnosis{Cause::too_big,
+                   fmt::format("{} were requested at once while {} were allocated, and few cards have as much",
+                               size_words(s.asked), size_words(*s.allocated))};
 }
 
 /// The program sees less memory than the device has: a partition or the driver withholds the rest. Several cards give a
@@ -421,7 +425,7 @@ Answer by_capacity(const Failure& f, const Sums& s) {
     return std::nullopt;
   const double times = capacity / *s.total;
   if (std::abs(times - std::round(times)) < 0.04 * times) return std::nullopt;
-  return Verdict{
+  return Diagnosis{
       Cause::limit,
       fmt::format("{} were requested; the program is shown {} of memory, and the text says that the device has "
                   "{}: something keeps it from the rest",
@@ -432,25 +436,25 @@ Answer by_capacity(const Failure& f, const Sums& s) {
 Answer by_bound(const Failure& f, const Sums& s) {
   if (!f.wording->text.empty() || !s.allowed || s.asked >= kImpossibleBytes) return std::nullopt;
   if (f.wording->name == "statement_piece" && s.asked > *s.allowed)
-    return Verdict{Cause::limit, fmt::format("{} were requested in one piece, and no piece may have more than {}",
-                                             size_words(s.asked), size_words(*s.allowed))};
+    return Diagnosis{Cause::limit, fmt::format("{} were requested in one piece, and no piece may have more than {}",
+                                               size_words(s.asked), size_words(*s.allowed))};
   if (s.asked > *s.allowed && !s.total && !s.free && !s.allocated && has_any(lower(f.text), "limit|allowed|quota"))
-    return Verdict{Cause::limit, fmt::format("{} were requested, and {} are allowed in all", size_words(s.asked),
-                                             size_words(*s.allowed))};
+    return Diagnosis{Cause::limit, fmt::format("{} were requested, and {} are allowed in all", size_words(s.asked),
+                                               size_words(*s.allowed))};
   const double used = s.used.value_or(0);
   if (used + s.asked <= *s.allowed || used * 2 < *s.allowed) return std::nullopt;
   const std::string sum = used > *s.allowed
                               ? size_words(used) + " would be in use"
                               : fmt::format("{} were in use and {} requested, which is {}", size_words(used),
                                             size_words(s.asked), size_words(used + s.asked));
-  return Verdict{Cause::limit, fmt::format("{}, and {} are allowed to this program: its own limit, not the device's",
-                                           sum, size_words(*s.allowed))};
+  return Diagnosis{Cause::limit, fmt::format("{}, and {} are allowed to this program: its own limit, not the device's",
+                                             sum, size_words(*s.allowed))};
 }
 
 /// A table in the text shows that memory was not short.
 Answer by_contradiction(const Failure& f, const Sums& s) {
   if (f.used_line == 0 || !s.total || !s.used || s.free != 0.0 || *s.used * 20 > *s.total) return std::nullopt;
-  return Verdict{
+  return Diagnosis{
       Cause::unknown,
       fmt::format("it saw nothing free, but by the table of nvidia-smi in line {} only {} of the device's {} are in "
                   "use: memory is not short, and the program could not ask the device",
@@ -463,17 +467,18 @@ Answer by_contradiction(const Failure& f, const Sums& s) {
 Answer by_setting(const Failure& f, const Sums& s) {
   const double aside = f.remarks.set_aside;
   if (aside <= 0 || !s.total || s.free || s.allocated || aside < 0.85 * *s.total) return std::nullopt;
-  return Verdict{Cause::limit, fmt::format("the text sets {}, which takes {} of the device's {} at once: more than the "
-                                           "desktop, the driver and others leave of it",
-                                           f.remarks.settings, size_words(aside), size_words(*s.total))};
+  return Diagnosis{Cause::limit,
+                   fmt::format("the text sets {}, which takes {} of the device's {} at once: more than the "
+                               "desktop, the driver and others leave of it",
+                               f.remarks.settings, size_words(aside), size_words(*s.total))};
 }
 
 /// The program had reserved a part of the device, and that part ran out.
 Answer by_pool(const Failure& f, const Sums& s) {
   if (f.wording->name != "statement_pool" || (s.total && s.asked >= *s.total)) return std::nullopt;
-  return Verdict{Cause::limit, fmt::format("{}what ran out is the pool that the program set aside, not the device{}",
-                                           s.asked > 0 ? fmt::format("{} were requested; ", size_words(s.asked)) : "",
-                                           s.free ? fmt::format(", which had {} free", size_words(*s.free)) : "")};
+  return Diagnosis{Cause::limit, fmt::format("{}what ran out is the pool that the program set aside, not the device{}",
+                                             s.asked > 0 ? fmt::format("{} were requested; ", size_words(s.asked)) : "",
+                                             s.free ? fmt::format(", which had {} free", size_words(*s.free)) : "")};
 }
 
 /// What the surrounding text says about the program's need and the card, if the failure's figures show no more.
@@ -485,14 +490,14 @@ Answer by_remarks(const Failure& f, const Sums& s) {
                f.figures.get(Figure::weights).value_or(0) + f.figures.get(Figure::kv_cache).value_or(0));
   // Desktops and drivers take some memory, too.
   if (s.total && planned > *s.total * 0.9)
-    return Verdict{Cause::too_big, fmt::format("{} were needed in all, as the text says, and the device has {}",
-                                               size_words(planned), size_words(*s.total))};
+    return Diagnosis{Cause::too_big, fmt::format("{} were needed in all, as the text says, and the device has {}",
+                                                 size_words(planned), size_words(*s.total))};
   if (!s.total && !s.free && planned >= kUsualCardBytes)
-    return Verdict{Cause::too_big, fmt::format("{} were needed in all, as the text says, and few cards have as much",
-                                               size_words(planned))};
+    return Diagnosis{Cause::too_big, fmt::format("{} were needed in all, as the text says, and few cards have as much",
+                                                 size_words(planned))};
   if (s.total && !s.free && s.asked * 2 >= *s.total)
-    return Verdict{Cause::too_big, fmt::format("{} were requested at once, and the device has {} in all",
-                                               size_words(s.asked), size_words(*s.total))};
+    return Diagnosis{Cause::too_big, fmt::format("{} were requested at once, and the device has {} in all",
+                                                 size_words(s.asked), size_words(*s.total))};
   return std::nullopt;
 }
 
@@ -501,7 +506,7 @@ Answer by_reported_others(const Failure& f, const Sums& s) {
   const auto outside = f.figures.get(Figure::outside);
   if (!outside || s.allocated || *outside <= ordinary_outside_bytes(s.total.value_or(*outside))) return std::nullopt;
   if (s.total && s.asked > 0 && *s.total - *outside >= s.asked) return std::nullopt;
-  return Verdict{
+  return Diagnosis{
       Cause::outside,
       fmt::format("{}others held {}{}{}{}", s.asked > 0 ? fmt::format("{} were requested; ", size_words(s.asked)) : "",
                   size_words(*outside), f.others.empty() ? "" : fmt::format(" ({})", processes_words(f.others)),
@@ -513,12 +518,12 @@ Answer by_reported_others(const Failure& f, const Sums& s) {
 Answer by_use(const Failure& f, const Sums& s) {
   if (!s.used || !s.total || f.used_line > 0) return std::nullopt;
   if (*s.used > *s.total * 1.01)
-    return Verdict{Cause::too_big,
-                   fmt::format("{} are needed, but only {} are available", size_words(*s.used), size_words(*s.total))};
+    return Diagnosis{Cause::too_big, fmt::format("{} are needed, but only {} are available", size_words(*s.used),
+                                                 size_words(*s.total))};
   const double rest = std::max(0.0, *s.total - *s.used);
   const bool is_full = rest <= *s.total / 20;
   if (s.asked > 0 && s.asked * 4 <= rest && *s.used * 2 <= *s.total)
-    return Verdict{
+    return Diagnosis{
         Cause::unknown,
         fmt::format("{} were requested, and only {} of the device's {} were in use: the device had room, and "
                     "the message does not say what refused it",
@@ -530,33 +535,33 @@ Answer by_use(const Failure& f, const Sums& s) {
       fmt::format("{} of the device's {} were in use{}", size_words(*s.used), size_words(*s.total),
                   s.asked > 0 ? fmt::format(" when {} were requested", size_words(s.asked)) : "");
   if (is_full && s.held() * 4 > *s.used * 3)
-    return Verdict{
+    return Diagnosis{
         s.asked > 0 ? filled_by(s.asked, *s.total) : Cause::full,
         fmt::format("{}, {} of them by this allocator", words.substr(0, words.find(';')), size_words(s.held()))};
-  if (filled_by(s.asked, *s.total) == Cause::too_big) return Verdict{Cause::too_big, words};
-  return Verdict{Cause::unknown, fmt::format("{}{}; the message does not say who holds them", words,
-                                             is_full ? ": the device was full before" : "")};
+  if (filled_by(s.asked, *s.total) == Cause::too_big) return Diagnosis{Cause::too_big, words};
+  return Diagnosis{Cause::unknown, fmt::format("{}{}; the message does not say who holds them", words,
+                                               is_full ? ": the device was full before" : "")};
 }
 
 /// Only the free memory is reported.
 Answer by_free(const Failure& f, const Sums& s) {
   if (f.wording->otherwise != Cause::unknown || !s.free || s.total || s.allocated || s.asked <= 0) return std::nullopt;
   const std::string sizes = fmt::format("{} were requested and {} were free", size_words(s.asked), size_words(*s.free));
-  if (s.asked > *s.free) return Verdict{Cause::unknown, sizes + "; the message does not say who holds the rest"};
+  if (s.asked > *s.free) return Diagnosis{Cause::unknown, sizes + "; the message does not say who holds the rest"};
   if (!s.has_room_on_device()) return std::nullopt;
-  return Verdict{Cause::unknown, sizes + ": there was room, and the message does not say what refused it",
-                 "how large a piece the driver gives (some give no 4 GiB in one piece), whether a limit is set, and "
-                 "whether another version of the driver does the same"};
+  return Diagnosis{Cause::unknown, sizes + ": there was room, and the message does not say what refused it",
+                   "how large a piece the driver gives (some give no 4 GiB in one piece), whether a limit is set, and "
+                   "whether another version of the driver does the same"};
 }
 
 /// Such a small request is refused only if nothing is left, or for another reason.
 Answer by_tiny_request(const Failure& f, const Sums& s) {
   constexpr double kTinyBytes = kMiB;
   if (s.asked <= 0 || s.asked > kTinyBytes || s.free || !f.wording->text.empty()) return std::nullopt;
-  return Verdict{Cause::unknown,
-                 fmt::format("only {} were requested: either all was taken before, or the driver refused for another "
-                             "reason (a type of memory that it does not have, a damaged state)",
-                             size_words(s.asked))};
+  return Diagnosis{Cause::unknown,
+                   fmt::format("only {} were requested: either all was taken before, or the driver refused for another "
+                               "reason (a type of memory that it does not have, a damaged state)",
+                               size_words(s.asked))};
 }
 
 /// A small request on a device that others may fill.
@@ -565,7 +570,7 @@ Answer by_little_room(const Failure& f, const Sums& s) {
   const bool is_known = !f.wording->text.empty();
   if (is_known && (f.wording->otherwise != Cause::too_big || filled_by(s.asked, *s.total) != Cause::full))
     return std::nullopt;
-  return Verdict{
+  return Diagnosis{
       Cause::unknown,
       fmt::format("{} were requested, and {} of the device's {} were free; the message does not say who holds "
                   "the rest",

@@ -10,13 +10,13 @@
 namespace vramtrack::explain {
 
 /// The answer of a rule.
-struct Verdict {
+struct Diagnosis {
   Cause cause = Cause::unknown;
   std::string because;
   std::string missing_evidence;  ///< as Failure::missing_evidence
 };
 /// nullopt: the rule does not apply.
-using Answer = std::optional<Verdict>;
+using Answer = std::optional<Diagnosis>;
 
 /// Sets cause and because of `failure`. Pure.
 void find_cause(Failure& failure);

@@ -245,7 +245,7 @@ std::optional<Explanation> explain(std::span<const Message> messages) {
   const auto rank = [](const Failure& f) { return (f.went_on.empty() ? 2 : 0) + (f.cause != Cause::unknown ? 1 : 0); };
   for (std::size_t i = 1; i < out.failures.size(); ++i)
     if (rank(out.failures[i]) > rank(out.failures[out.decisive])) out.decisive = i;
-  const Growth growth = growth_of(out.failures);
+  const HeldGrowth growth = growth_of(out.failures);
   out.events = events_of(out.failures, messages);
   out.growth = growth.words;
   out.sequence = sequence_words(out);

@@ -69,17 +69,18 @@ bool is_at_start(const Failure& f) {
 
 }  // namespace
 
-Answer kv_cache_verdict(const Failure& f) {
+Answer kv_cache_diagnosis(const Failure& f) {
   const Engine e(f.figures);
   if (e.is_about_length()) {
     if (e.needed && e.kv_cache)
-      return Verdict{Cause::too_big,
-                     fmt::format("one request of {:.0f} tokens needs {} of KV cache, and {} are left for it: enough "
-                                 "for {:.0f} tokens{}",
-                                 *e.tokens, size_words(*e.needed), size_words(*e.kv_cache), *e.fit, e.budget_words())};
-    return Verdict{Cause::too_big, fmt::format("one request of {:.0f} tokens does not fit into the KV cache, which "
-                                               "holds {:.0f}{}",
-                                               *e.tokens, *e.fit, e.budget_words())};
+      return Diagnosis{
+          Cause::too_big,
+          fmt::format("one request of {:.0f} tokens needs {} of KV cache, and {} are left for it: enough "
+                      "for {:.0f} tokens{}",
+                      *e.tokens, size_words(*e.needed), size_words(*e.kv_cache), *e.fit, e.budget_words())};
+    return Diagnosis{Cause::too_big, fmt::format("one request of {:.0f} tokens does not fit into the KV cache, which "
+                                                 "holds {:.0f}{}",
+                                                 *e.tokens, *e.fit, e.budget_words())};
   }
   if (!is_without_cache(f) || (!e.budget && !e.missing && !e.weights)) return std::nullopt;
   const bool fits_nowhere = e.least_share().value_or(0) >= 1;
@@ -87,7 +88,7 @@ Answer kv_cache_verdict(const Failure& f) {
   if (e.missing && *e.missing > 0) because += fmt::format(": {} are missing before it", size_words(*e.missing));
   because += e.budget_words();
   if (!e.budget && e.weights) because += fmt::format("; the model's weights take {}", size_words(*e.weights));
-  return Verdict{fits_nowhere ? Cause::too_big : Cause::limit, because};
+  return Diagnosis{fits_nowhere ? Cause::too_big : Cause::limit, because};
 }
 
 std::string kv_cache_step(const Failure& f) {

@@ -9,7 +9,7 @@
 namespace vramtrack::explain {
 
 /// nullopt: the failure is not about the key-value cache.
-Answer kv_cache_verdict(const Failure& failure);
+Answer kv_cache_diagnosis(const Failure& failure);
 
 /// The values to set for the engine's options, from its figures; empty: unknown.
 std::string kv_cache_step(const Failure& failure);

@@ -94,7 +94,7 @@ std::string what_failed(const Failure& failure) {
 
 }  // namespace
 
-Growth growth_of(const std::vector<Failure>& failures) {
+HeldGrowth growth_of(const std::vector<Failure>& failures) {
   using Process = std::tuple<double, std::string_view>;  // its device, and the process that printed its message
   std::map<Process, Series> processes;
   std::map<std::tuple<Process, double, double>, Series> requests;  // their sizes, and the batch

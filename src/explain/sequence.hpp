@@ -9,11 +9,12 @@
 
 namespace vramtrack::explain {
 
-struct Growth {
+/// How what one process held changed from one failure to the next.
+struct HeldGrowth {
   bool is_leak = false;
   std::string words;  ///< empty: no two failures can be compared
 };
-Growth growth_of(const std::vector<Failure>& failures);
+HeldGrowth growth_of(const std::vector<Failure>& failures);
 
 /// Reports that allocated memory rose, according to readings in the text before the failure; empty: it did not rise by
 /// half and nearly each time, or there are too few readings.
