@@ -27,7 +27,10 @@ class Logs(LogTests):
                 self.assertEqual(self.devices(self.read(name)), {str(gpu) for gpu in range(8)})
 
     def test_a_log_without_memory_is_no_card_without_memory(self):
-        self.assert_refused(self.read("amdsmi_metric_without_memory.csv"), "no column of used memory")
+        case = self.read("amdsmi_metric_without_memory.csv")
+        for words in ("no column of used memory", "'mem' is the temperature of the memory", "'mem_voltage'", "amd-smi metric --mem-usage"):
+            self.assert_refused(case, words)
+        self.assertNotIn("no memory of its own", case.error)
 
     def test_bytes_behind_a_word(self):
         case = self.read("bytes_after_a_word.log")
@@ -42,10 +45,16 @@ class Logs(LogTests):
         self.assertEqual(case.of()["samples"], 40)
         self.assertFalse(self.leaks(case), case.text)
 
-    def test_a_pattern_is_obeyed(self):
-        case = self.read("nodes_of_one_gpu.log", "--line-pattern", "start_vram: (?<used>[0-9]+) -", "--unit", "B")
-        self.assertEqual(self.devices(case), {"0"})
-        self.assertFalse(self.leaks(case), case.text)
+    def test_a_program_that_repeats_itself_is_not_several_gpus(self):
+        refused = self.read("nodes_of_one_gpu.log")
+        self.assert_refused(refused, "the same 3 values again and again")
+        self.assertNotIn("3 GPUs", refused.error)
+        pattern = refused.error.split("for example --line-pattern '")[1].split("'")[0]
+        for args in (("--line-pattern", pattern), ("--line-pattern", "start_vram: (?<used>[0-9]+) -", "--unit", "B")):
+            with self.subTest(args=args):
+                case = self.read("nodes_of_one_gpu.log", *args)
+                self.assertEqual(self.devices(case), {"0"})
+                self.assertFalse(self.leaks(case), case.text)
 
     def test_used_memory_never_exceeds_the_total(self):
         case = self.read("avail_and_usage_of_a_stage.log")

@@ -342,16 +342,44 @@ bool is_memory_in_use(const Column& c) {
          c.role == ColumnRole::peak;
 }
 
-/// Resolves what a single title leaves open, by looking at all columns.
-void resolve_metrics(std::span<const std::string_view> titles, std::vector<Column>& columns) {
-  // AMD's "edge,hotspot,mem" are temperatures.
-  const bool has_sites = std::any_of(titles.begin(), titles.end(), [](std::string_view title) {
+/// The title of a temperature whose sensor is named alone: AMD's "edge,hotspot,mem"; empty: none.
+std::string_view site_among(std::span<const std::string_view> titles) {
+  const auto it = std::find_if(titles.begin(), titles.end(), [](std::string_view title) {
     const TitleWords w = read_title(title);
     return w.words.size() == 1 && meaning_of(w.words[0]) == Meaning::site;
   });
+  return it == titles.end() ? std::string_view{} : *it;
+}
+
+/// Whether a title beside such ones is that of a temperature, too.
+bool is_of_sensor(std::string_view title) {
+  return logtext::same_letters(trim(title), "mem");
+}
+
+/// Why titles that name memory are not amounts of it, and what records them; empty: no title does so.
+std::string why_no_amounts(std::span<const std::string_view> titles) {
+  const std::string_view site = site_among(titles);
+  std::string temperature, others;
+  for (const std::string_view title : titles) {
+    const TitleWords w = read_title(title);
+    const Label label = w.label();
+    if (!site.empty() && is_of_sensor(title))
+      temperature = fmt::format("; '{}' is the temperature of the memory, as '{}' is another one", trim(title), site);
+    else if (label.memory && label.measured)
+      others += fmt::format("{}'{}'", others.empty() ? "" : ", ", logtext::excerpt(title, 40));
+  }
+  if (temperature.empty()) return {};
+  return fmt::format("{}{}; record the memory with 'amd-smi metric --mem-usage --csv'", temperature,
+                     others.empty()                           ? ""
+                     : others.find(", ") == std::string::npos ? fmt::format(", and {} is no amount of it", others)
+                                                              : fmt::format(", and {} are no amounts of it", others));
+}
+
+/// Resolves what a single title leaves open, by looking at all columns.
+void resolve_metrics(std::span<const std::string_view> titles, std::vector<Column>& columns) {
+  const bool has_sites = !site_among(titles).empty();
   for (std::size_t i = 0; has_sites && i < titles.size(); ++i)
-    if (columns[i].role == ColumnRole::used && logtext::same_letters(trim(titles[i]), "mem"))
-      columns[i].role = ColumnRole::other;
+    if (columns[i].role == ColumnRole::used && is_of_sensor(titles[i])) columns[i].role = ColumnRole::other;
   const auto has = [&](const auto& of) { return std::any_of(columns.begin(), columns.end(), of); };
   const auto of_metric = [&](Metric metric) {
     return has([metric](const Column& c) { return c.role == ColumnRole::used && c.metric == metric; });
@@ -399,6 +427,7 @@ Status check_owner(std::span<const std::string_view> titles, const std::vector<C
   }
   if (columns[at].mentions_host) plan.shared_title = titles[at];
   plan.only_host = columns[at].mentions_host && !names_gpu;
+  plan.of_nobody = !names_gpu && !columns[at].mentions_host && read_label(titles[at]).process;
   if (columns[at].mentions_host || names_gpu || of_host.empty()) return {};
   return fail(
       fmt::format("column {} '{}' is the memory of the host, not of a GPU, since '{}' is the host's, too, and no title "
@@ -464,9 +493,9 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
       return fail(only_host_memory(*host));
   if (plan.used < 0 && plan.free < 0)
     return fail(
-        fmt::format("no column of used memory among '{}'; expected a title such as memory.used [MiB], "
-                    "mem_used_mib, used_bytes or vram_gb",
-                    logtext::excerpt(line, 160)));
+        fmt::format("no column of used memory among '{}'{}; expected a title such as memory.used [MiB], mem_used_mib, "
+                    "used_bytes or vram_gb",
+                    logtext::excerpt(line, 160), why_no_amounts(titles)));
   if (Status ok = check_owner(titles, columns, static_cast<std::size_t>(plan.used >= 0 ? plan.used : plan.free), plan);
       !ok)
     return fail(std::move(ok.error()));

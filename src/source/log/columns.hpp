@@ -104,6 +104,7 @@ struct ColumnPlan {
   bool percent = false;                                        ///< the used column is a percentage
   bool pair = false;                                           ///< the used column holds "used/total"
   bool of_process = false;                                     ///< its title names the memory of one process
+  bool of_nobody = false;                                      ///< the same, and no title names a GPU
   bool has_header = true;
   std::string header;          ///< the line that was read; empty when inferred
   std::string written_header;  ///< as in the file, if `header` has titles for additional fields

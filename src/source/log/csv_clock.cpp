@@ -321,16 +321,19 @@ int find_id(const Rows& rows, const ColumnPlan& plan, bool comma) {
   const std::vector<std::string_view> titles = titles_of(plan);
   std::vector<std::string_view> times;
   for (const auto& row : rows) times.push_back(cell(row, plan.time));
-  // The rows of one step may be those of parts of it.
-  if (plan.time_title.step && count_interleaved(amounts_of(rows, plan, comma)) == 1) return -1;
+  std::vector<double> used;  // where steps are counted
+  if (plan.time_title.step)
+    for (const auto& row : rows) {
+      logtext::Decimal number;
+      const bool is_read = logtext::read_decimal(cell(row, plan.used >= 0 ? plan.used : plan.free), number, comma);
+      used.push_back(is_read || used.empty() ? number.value() : used.back());
+    }
   for (int i = 0; i < static_cast<int>(plan.count); ++i) {
-    const ColumnRole role = classify_column(titles[static_cast<std::size_t>(i)]).role;
     const bool is_read = i == plan.time || i == plan.date || i == plan.outer_count || i == plan.used;
-    if (is_read || !may_be_id(role)) continue;
-    if (!counted_by(titles[static_cast<std::size_t>(i)]).empty()) continue;
+    if (is_read || !may_be_id(titles[static_cast<std::size_t>(i)])) continue;
     std::vector<std::string_view> values;
     for (const auto& row : rows) values.push_back(cell(row, i));
-    if (goes_round(values, times)) return i;
+    if (goes_round(values, times, used)) return i;
   }
   return -1;
 }

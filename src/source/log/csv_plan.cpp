@@ -662,6 +662,7 @@ Status resolve_columns(const LogHead& head, const Rows& rows, bool comma, Column
                   "the GPU of column '{}' shares the memory of the machine: the used memory is the RAM that all "
                   "programs together use, and its growth may be that of any of them",
                   excerpt(plan.shared_title)));
+  if (plan.of_nobody && plan.pid < 0 && plan.index < 0) assumptions.push_back(may_be_of_host("title"));
   if (plan.of_process && plan.pid < 0)
     assumptions.emplace_back(
         "used_gpu_memory is what one process holds, not what the GPU holds, and no column has its pid: record it with "

@@ -101,15 +101,17 @@ bool read_line(std::string_view line, InfluxLine& out) {
 }
 
 /// Whether a line is about GPUs, by its measurement or its fields: Telegraf writes the host's ("mem", "disk") into the
-/// same file. Fields named as the host's memory are kept: if there is no other, the reader says so.
+/// same file. Fields that are named as memory are kept, too: if there is no other, they are read, or the host's
+/// refused.
 bool is_of_gpu(const InfluxLine& line) {
   const auto mentions_gpu = [](std::string_view name) {
     const Label label = read_label(name);
     return label.gpu || label.vram;
   };
   return mentions_gpu(line.measurement) || line.measurement.starts_with("amd") ||
-         std::any_of(line.fields.begin(), line.fields.end(),
-                     [&](const Member& field) { return mentions_gpu(field.key) || names_host_memory(field.key); });
+         std::any_of(line.fields.begin(), line.fields.end(), [&](const Member& field) {
+           return mentions_gpu(field.key) || names_host_memory(field.key) || read_label(field.key).memory;
+         });
 }
 
 /// The line as a JSON object on one line; empty if the line is not about a GPU.

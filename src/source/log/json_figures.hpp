@@ -98,8 +98,15 @@ struct ScalarMetric {
 /// the memory is.
 std::optional<ScalarMetric> scalar_metric(std::string_view name);
 
+/// Whose memory counts.
+enum class MemoryOf : std::uint8_t {
+  gpus,          ///< that of GPUs, by a word or the objects around it
+  beside_total,  ///< also used and free memory of nobody: the total of a GPU beside it says whose it is
+  anyone         ///< also memory of nobody
+};
+
 /// The same for a figure in an object that may identify its owner.
-std::optional<ScalarMetric> scalar_metric(const JsonFigure& figure);
+std::optional<ScalarMetric> scalar_metric(const JsonFigure& figure, MemoryOf of = MemoryOf::gpus);
 
 /// A metric as seen in the beginning of a log.
 struct ScalarSeen {

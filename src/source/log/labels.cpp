@@ -172,6 +172,10 @@ std::string only_host_memory(std::string_view name) {
       logtext::excerpt(name), name_of(Option::line_pattern));
 }
 
+std::string may_be_of_host(std::string_view part) {
+  return fmt::format("no {} says that its memory is a GPU's: it may be that of a process or of the host", part);
+}
+
 std::size_t separator_length(std::string_view text) {
   if (text.empty()) return 0;
   switch (text.front()) {

@@ -69,6 +69,8 @@ Label read_label(std::string_view text);
 bool names_host_memory(std::string_view name);
 /// Why a log whose only memory is `name` is refused, and what helps.
 std::string only_host_memory(std::string_view name);
+/// The warning about memory that is read although no `part` of the log ("line", "title", "key") says whose it is.
+std::string may_be_of_host(std::string_view part);
 
 /// The length of the comma, bracket or similar separator at the start of `text`, including full-width ones; 0: none.
 std::size_t separator_length(std::string_view text);

@@ -209,19 +209,34 @@ bool is_value(std::string_view value) {
   return !value.empty() && value.size() <= kLongestValue && !has_amount(value);
 }
 
-}  // namespace
+/// A field without its name.
+struct CutField {
+  char sign = '=';       ///< between key and value: '=' (also for ':'), ' ', '#' within a name; '[': no key
+  std::string_view key;  ///< in the line, without the digits of a name
+  std::string_view value;
+};
 
-void cut_fields(std::string_view line, std::vector<LineField>& fields) {
-  constexpr std::size_t kLooked = 1024;
-  line = line.substr(0, kLooked);
-  fields.clear();
-  std::size_t brackets = 0;
+/// Whether `word` at `at` is a key before spaces and a value with a digit: "slot 3".
+std::string_view value_behind_spaces(std::string_view line, std::string_view word, std::size_t at) {
+  std::size_t from = at;
+  while (from < line.size() && line[from] == ' ') ++from;
+  if (from == at || !is_ascii_letter(word.front())) return {};
+  const std::string_view value = value_at(line, from);
+  const bool has_digit = std::any_of(value.begin(), value.end(), is_digit);
+  return has_digit && value.find(':') == std::string_view::npos ? value : std::string_view{};
+}
+
+/// Calls `see` with each field of `line` until it returns false: see cut_fields().
+template <class See>
+void each_field(std::string_view line, FieldKeys keys, See see) {
+  constexpr std::size_t kOfLine = 1024;
+  line = line.substr(0, kOfLine);
   for (std::size_t i = 0; i < line.size();) {
     if (line[i] == '[' || line[i] == '(') {
       const std::size_t close = line.find(line[i] == '[' ? ']' : ')', i + 1);
-      ++brackets;
-      if (close != std::string_view::npos && is_value(line.substr(i + 1, close - i - 1)))
-        fields.push_back({fmt::format("[{}", brackets), line.substr(i + 1, close - i - 1)});
+      const std::string_view value =
+          close == std::string_view::npos ? std::string_view{} : line.substr(i + 1, close - i - 1);
+      if (!see(CutField{'[', {}, is_value(value) ? value : std::string_view{}})) return;
     }
     if (!is_of_name(line[i])) {
       ++i;
@@ -233,25 +248,31 @@ void cut_fields(std::string_view line, std::vector<LineField>& fields) {
     // "host=node7", "\"host\": \"node7\"".
     std::size_t sign = end;
     while (sign < line.size() && (line[sign] == '"' || line[sign] == '\'')) ++sign;
-    if (sign < line.size() && (line[sign] == '=' || line[sign] == ':') && is_key(word)) {
-      std::size_t at = sign + 1;
-      while (at < line.size() && line[at] == ' ') ++at;
-      if (const std::string_view value = value_at(line, at); is_value(value))
-        fields.push_back({logtext::lower(word) + "=", value});
+    if (sign < line.size() && (line[sign] == '=' || line[sign] == ':')) {
+      if (keys == FieldKeys::any || is_key(word)) {
+        std::size_t at = sign + 1;
+        while (at < line.size() && line[at] == ' ') ++at;
+        if (const std::string_view value = value_at(line, at); is_value(value) && !see(CutField{'=', word, value}))
+          return;
+      }
+    } else if (keys == FieldKeys::any) {
+      if (const std::string_view value = value_behind_spaces(line, word, end);
+          is_value(value) && !see(CutField{' ', word, value}))
+        return;
     }
     // "TP0", "worker-42": letters, an optional separator, digits.
     const std::size_t letters =
         static_cast<std::size_t>(std::find_if(word.begin(), word.end(), is_digit) - word.begin());
     if (letters > 0 && letters < word.size() &&
         std::all_of(word.begin() + static_cast<std::ptrdiff_t>(letters), word.end(), is_digit)) {
-      fields.push_back({logtext::lower(word.substr(0, letters)) + "#", word});
+      if (!see(CutField{'#', word.substr(0, letters), word})) return;
     } else if (letters == word.size() && end + 1 < line.size() &&
                std::string_view("-.#/").find(line[end]) != line.npos && is_digit(line[end + 1])) {
       std::size_t stop = end + 1;
       while (stop < line.size() && is_digit(line[stop])) ++stop;
       const bool ends = stop == line.size() || (!is_of_name(line[stop]) && line[stop] != '.' && line[stop] != '-');
       if (ends) {
-        fields.push_back({logtext::lower(word) + "#", line.substr(i, stop - i)});
+        if (!see(CutField{'#', word, line.substr(i, stop - i)})) return;
         end = stop;
       }
     }
@@ -259,17 +280,43 @@ void cut_fields(std::string_view line, std::vector<LineField>& fields) {
   }
 }
 
+}  // namespace
+
+void cut_fields(std::string_view line, std::vector<LineField>& fields, FieldKeys keys) {
+  fields.clear();
+  std::size_t brackets = 0;
+  each_field(line, keys, [&](const CutField& field) {
+    if (field.sign == '[') ++brackets;
+    if (!field.value.empty())
+      fields.push_back(
+          {field.sign == '[' ? fmt::format("[{}", brackets) : logtext::lower(field.key) + field.sign, field.value});
+    return true;
+  });
+}
+
 std::string_view field_of(std::string_view line, std::string_view name) {
-  thread_local std::vector<LineField> fields;
-  cut_fields(line, fields);
-  const auto it = std::find_if(fields.begin(), fields.end(), [&](const LineField& f) { return f.name == name; });
-  return it == fields.end() ? std::string_view{} : it->value;
+  const bool is_bracket = name.starts_with('[');
+  const auto place = is_bracket ? logtext::whole_number<std::size_t>(name.substr(1)) : std::nullopt;
+  const std::string_view key = is_bracket ? std::string_view{} : name.substr(0, name.size() - 1);
+  std::string_view found;
+  std::size_t brackets = 0;
+  each_field(line, FieldKeys::any, [&](const CutField& field) {
+    if (field.sign == '[') {
+      if (!is_bracket || ++brackets != place) return true;
+    } else if (is_bracket || field.sign != name.back() || !logtext::same_letters(field.key, key)) {
+      return true;
+    }
+    found = field.value;
+    return false;
+  });
+  return found;
 }
 
 std::string field_pattern(const LineField& field) {
   if (field.name.starts_with('[')) return "[\\[(](?<gpu>[^\\])]+)";
   const std::string_view key = std::string_view(field.name).substr(0, field.name.size() - 1);
   if (field.name.ends_with('=')) return fmt::format("{}[\"' ]*[=:][\"' ]*(?<gpu>[^\"', ;)]+)", key);
+  if (field.name.ends_with(' ')) return fmt::format("{} +(?<gpu>[^\"', ;)]+)", key);
   const std::size_t letters = static_cast<std::size_t>(
       std::find_if(field.value.begin(), field.value.end(), [](char c) { return !is_of_name(c) || is_digit(c); }) -
       field.value.begin());

@@ -3,6 +3,7 @@
 // identify the machine, program or thread that wrote it.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -52,15 +53,22 @@ class LinePrefix {
 
 /// "host=node7", "\"worker\": 3", "TP0", "worker-42", "[4101]".
 struct LineField {
-  /// Equal for lines of one kind: "host=", "tp#" for a name with a number, "[1" for the contents of the first brackets.
+  /// Equal for lines of one kind: "host=", "slot " for a key before spaces, "tp#" for a name with a number, "[1" for
+  /// the contents of the first brackets.
   std::string name;
   std::string_view value;  ///< in the line
 };
 
-/// Finds them in `line`; fields with a key only if the key names machines, programs, jobs or threads. O(bytes).
-void cut_fields(std::string_view line, std::vector<LineField>& fields);
+/// Which keys make a field.
+enum class FieldKeys : std::uint8_t {
+  of_origins,  ///< those that name machines, programs, jobs or threads
+  any,         ///< others, too, also before spaces if the value has a digit: "slot 3"
+};
 
-/// The value of the first field `name` of `line`; empty if it has none.
+/// Finds them in `line`, in order. O(bytes).
+void cut_fields(std::string_view line, std::vector<LineField>& fields, FieldKeys keys);
+
+/// The value of the first field `name` of `line`, whatever its key; empty if it has none.
 std::string_view field_of(std::string_view line, std::string_view name);
 
 /// The part of a regular expression that matches such a field, with its value in a group gpu.

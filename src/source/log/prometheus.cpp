@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <map>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "core/option.hpp"
 #include "core/units.hpp"
@@ -238,32 +240,56 @@ bool shows_use(std::string_view head) {
   return has_free && has_total;
 }
 
-/// Fails if samples of memory in use that share their name and labels share their times, too: no label distinguishes
-/// their GPUs.
-Status check_labels(std::string_view head, bool peaks) {
-  std::map<std::string, UnnamedReadings> series;  // by name and labels
-  std::map<std::string_view, bool> is_read;       // by name
+/// Fails if samples of memory in use that share their name and labels share their times, or stand in one scrape: no
+/// label distinguishes their GPUs. `own_times`: the samples have times; else other lines (comments, times) separate
+/// scrapes.
+Status check_labels(std::string_view head, bool peaks, bool own_times) {
+  struct Series {
+    UnnamedReadings readings;
+    std::vector<double> used;
+    bool names_gpu = false;
+  };
+  constexpr double kBetweenScrapes_s = 1000;
+  std::map<std::string, Series> series;      // by name and labels
+  std::map<std::string_view, bool> is_read;  // by name
+  std::size_t scrapes = 1;
+  bool in_scrape = false;
   while (!head.empty()) {
     Sampled sample;
     const std::string_view line = trim(logtext::take_line(head));
-    if (line.empty() || line.front() == '#' || !cut_sample(line, sample)) continue;
+    if (line.empty()) continue;
+    if (line.front() == '#' || !cut_sample(line, sample)) {
+      scrapes += std::exchange(in_scrape, false) ? 1U : 0U;
+      continue;
+    }
+    in_scrape = true;
     const auto [read, fresh] = is_read.try_emplace(sample.name);
     if (fresh) {
       const auto metric = gpu_metric(sample.name, peaks);
       read->second = metric && is_memory_in_use(metric->field);
     }
-    const auto time = read_time(sample.time);
+    const auto time = own_times ? read_time(sample.time) : Timestamp{};
     logtext::Decimal number;
     if (!read->second || !time || !logtext::read_decimal(sample.value, number)) continue;
-    series[fmt::format("{}{{{}}}", sample.name, sample.labels)].add(seconds_between(Timestamp{}, *time),
-                                                                    number.value());
+    const auto [its, is_new] = series.try_emplace(
+        sample.labels.empty() ? std::string(sample.name) : fmt::format("{}{{{}}}", sample.name, sample.labels));
+    if (is_new) its->second.names_gpu = has_id(gpu_of_labels(read_labels(sample.labels)));
+    its->second.readings.add(
+        own_times ? seconds_between(Timestamp{}, *time) : kBetweenScrapes_s * static_cast<double>(scrapes),
+        number.value());
+    its->second.used.push_back(number.value());
   }
   for (auto& [name, its] : series) {
+    if (!own_times && its.names_gpu) continue;
+    if (!own_times && scrapes == 1) {
+      if (Status ok = check_alternating(its.used); !ok) return ok;
+      continue;
+    }
     ReadingWords words;
     words.rows = "samples";
     words.of = fmt::format("are all '{}'", logtext::excerpt(name));
     words.record = "record a label, such as gpu, that says whose each is";
-    if (const auto one = count_gpus_by_order(std::move(its), OrderEvidence::never, false, words); !one)
+    if (const auto one = count_gpus_by_order(std::move(its.readings), OrderEvidence::never, false, words); !one)
       return fail(one.error());
   }
   return {};
@@ -300,8 +326,7 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
         "'{}' is the free memory, and no metric gives the used memory or the total; export one as well, such "
         "as DCGM_FI_DEV_FB_USED",
         sample.name));
-  if (!sample.time.empty())
-    if (Status ok = check_labels(head.text, peaks); !ok) return fail(std::move(ok.error()));
+  if (Status ok = check_labels(head.text, peaks, !sample.time.empty()); !ok) return fail(std::move(ok.error()));
   const auto unit = unit_of(*head.options);
   if (!unit) return fail(unit.error());
   std::vector<std::string> guesses;

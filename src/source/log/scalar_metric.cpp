@@ -86,11 +86,13 @@ std::optional<ScalarMetric> scalar_metric(std::string_view name) {
   return metric && metric->is_peak ? std::nullopt : metric;
 }
 
-std::optional<ScalarMetric> scalar_metric(const JsonFigure& figure) {
+std::optional<ScalarMetric> scalar_metric(const JsonFigure& figure, MemoryOf of) {
   const FigureOwner& owner = figure.owner;
   const Label label = read_label(figure.name);
+  const Label own = read_label(figure.key);
+  const bool is_of_anyone = of != MemoryOf::gpus && own.memory;
   // The share of one process is not the GPU's used memory.
-  if (label.measured || label.share || (label.process && !owner.pid)) return std::nullopt;
+  if (label.measured || label.share || (label.process && !owner.pid && !is_of_anyone)) return std::nullopt;
   ScalarMetric out;
   const auto gpu = gpu_in(figure.name, out.is_numbered);
   const bool is_flat = !owner.names_gpu() && !owner.is_gpu && !owner.pid && figure.above.empty();
@@ -107,11 +109,14 @@ std::optional<ScalarMetric> scalar_metric(const JsonFigure& figure) {
   if (column.role == ColumnRole::other && !figure.above.empty())
     column = classify_column(figure.above + ' ' + figure.key);
   if (column.mentions_host || !take_role(column, out)) return std::nullopt;
-  const Label own = read_label(figure.key);
   out.is_reserved = !out.is_peak && own.role().first == Meaning::reserved;
   // The words of PyTorch's allocator, whose memory is on a GPU even if no word says so.
   const bool is_of_allocator = out.is_peak && own.memory && own.roles.size() > 1;
-  if (!gpu && !owner.is_gpu && !is_of_allocator) return std::nullopt;
+  if (!gpu && !owner.is_gpu && !is_of_allocator) {
+    const bool is_whole = out.is_total && of == MemoryOf::beside_total;
+    if (!is_of_anyone || is_whole || out.is_percent) return std::nullopt;
+    out.is_numbered = false;
+  }
   out.gpu = owner.pid ? kProcessAround : owner.names_gpu() ? kGpuAround : gpu.value_or(0);
   return out;
 }

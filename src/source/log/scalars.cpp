@@ -41,6 +41,7 @@ struct Survey {
   std::map<std::string, ScalarSeen> seen;  ///< by name
   std::string listed;                      ///< a metric whose values are distinguished only by their position in a list
   std::string id_key;                      ///< of the values that distinguish GPUs, if no title says so; empty: none
+  MemoryOf of = MemoryOf::gpus;            ///< the memory that is read
 
   /// Whether nothing names the GPU of a figure that is read.
   [[nodiscard]] bool names_no_gpu(const JsonFigure& figure) const {
@@ -228,11 +229,9 @@ std::string time_of(const JsonValue& object, const Survey& survey, EpochCounter&
       counter.next(static_cast<std::uint64_t>(*time.whole()), static_cast<std::uint64_t>(*epoch->whole())));
 }
 
-/// The number under which a figure of an object shows how much is in use.
-std::optional<double> amount_in_use(const JsonFigure& figure) {
-  const auto metric = scalar_metric(figure);
-  if (!figure.is_amount || !metric || metric->is_total || metric->is_percent) return std::nullopt;
-  return figure.number;
+/// Whether a metric shows how much is in use, of a GPU that its name does not number.
+bool is_in_use(const std::optional<ScalarMetric>& metric) {
+  return metric && !metric->is_total && !metric->is_percent && !metric->is_numbered;
 }
 
 /// A key of the outermost object whose values distinguish the GPUs of a reading, although it does not say so.
@@ -247,42 +246,30 @@ void find_id_key(const std::vector<JsonValue>& objects, Survey& out) {
     const JsonValue* const time = object.find(out.time_key);
     if (time == nullptr) continue;
     for (const JsonFigure& figure : reader.read(object)) {
-      const auto amount = amount_in_use(figure);
-      if (!amount || figure.owner.names_gpu() || figure.owner.pid || scalar_metric(figure)->is_numbered) continue;
-      if (name.empty()) name = figure.name;
+      if (!figure.is_amount || figure.owner.names_gpu() || figure.owner.pid) continue;
+      if (name.empty() && is_in_use(scalar_metric(figure, out.of))) name = figure.name;
       if (name != figure.name) continue;
       rows.push_back(&object);
       times.push_back(time->text());
-      used.push_back(*amount);
+      used.push_back(figure.number);
       break;
     }
   }
-  // The objects of one step may be those of parts of it.
-  if (rows.empty() || (out.time_title.step && count_interleaved(used) == 1)) return;
+  if (rows.empty()) return;
+  if (!out.time_title.step) used.clear();
   for (const auto& [key, value] : rows.front()->members()) {
-    const ColumnRole role = classify_column(key).role;
-    if (key == out.time_key || key == name || value.is_object() || value.is_array() || !counted_by(key).empty() ||
-        !may_be_id(role))
-      continue;
+    if (key == out.time_key || key == name || value.is_object() || value.is_array() || !may_be_id(key)) continue;
     std::vector<std::string_view> values;
     for (const JsonValue* const row : rows) values.push_back(series_text(*row, key));
-    if (!goes_round(values, times)) continue;
+    if (!goes_round(values, times, used)) continue;
     out.id_key = key;
     out.keys.series.push_back(key);
     return;
   }
 }
 
-/// The metrics of GPU memory. `beside_total`: amounts of memory without an owner count, too.
-void find_metrics(const std::vector<JsonValue>& objects, bool beside_total, Survey& out) {
-  const auto metric_of = [&](const JsonFigure& figure) {
-    auto metric = scalar_metric(figure);
-    if (metric || !beside_total || !read_label(figure.key).memory) return metric;
-    JsonFigure of_gpu = figure;
-    of_gpu.owner.is_gpu = true;
-    metric = scalar_metric(of_gpu);
-    return metric && (metric->is_total || metric->is_percent) ? std::nullopt : metric;
-  };
+/// The metrics of GPU memory.
+void find_metrics(const std::vector<JsonValue>& objects, Survey& out) {
   out.times.clear();
   FigureReader reader(out.keys);
   EpochCounter counter;
@@ -292,7 +279,7 @@ void find_metrics(const std::vector<JsonValue>& objects, bool beside_total, Surv
       if (!figure.is_amount || figure.name == out.time_key) continue;
       const auto known = out.seen.find(figure.name);
       if (known == out.seen.end()) {
-        const auto metric = metric_of(figure);
+        const auto metric = scalar_metric(figure, out.of);
         if (!metric) continue;
         out.seen[figure.name] = {figure.name, 0, false, figure.number, metric};
         if (figure.in_bytes) out.seen[figure.name].metric->unit_bytes = 1;
@@ -309,21 +296,42 @@ void find_metrics(const std::vector<JsonValue>& objects, bool beside_total, Surv
   }
 }
 
+/// The first key that is named as the host's memory; empty: none.
+std::string host_key(const std::vector<JsonValue>& objects) {
+  FigureReader reader{FigureKeys{}};
+  for (const JsonValue& object : objects)
+    for (const JsonFigure& figure : reader.read(object))
+      if (names_host_memory(figure.key)) return figure.key;
+  return {};
+}
+
 Survey survey(const std::vector<JsonValue>& objects) {
   Survey out;
   find_time_key(objects, out);
   prefer_steps(objects, out);
   find_series_keys(objects, out);
   find_measures(objects, out);
-  find_id_key(objects, out);
-  find_metrics(objects, false, out);
-  // A total names the GPU for the amounts beside it: {"memory_left_mb": 4000, "gpu_mem_total_mb": 24576}.
-  if (!out.seen.empty() && std::all_of(out.seen.begin(), out.seen.end(), [](const auto& one) {
-        return one.second.metric->is_total && !one.second.metric->may_be_peak;
-      }))
-    find_metrics(objects, true, out);
+  const auto look_for = [&](MemoryOf of) {
+    out.of = of;
+    find_id_key(objects, out);
+    find_metrics(objects, out);
+  };
+  const auto are_totals = [&out] {
+    return std::all_of(out.seen.begin(), out.seen.end(),
+                       [](const auto& one) { return one.second.metric->is_total && !one.second.metric->may_be_peak; });
+  };
+  look_for(MemoryOf::gpus);
+  if (out.seen.empty()) {
+    // {"process_memory_mib": 4000}
+    if (!out.time_key.empty() && host_key(objects).empty()) look_for(MemoryOf::anyone);
+    if (are_totals()) out.seen.clear();
+  } else if (are_totals()) {
+    // A total names the GPU for the amounts beside it: {"memory_left_mb": 4000, "gpu_mem_total_mb": 24576}.
+    look_for(MemoryOf::beside_total);
+  }
   return out;
 }
+
 /// The messages of a program in any text of an object, and the exit status of a program: {"exit_code": 137}. Calls
 /// `before` before each one.
 template <class Before>
@@ -603,6 +611,7 @@ std::vector<std::string> clock_lines(std::string_view head) {
 Evidence recognise(std::string_view head) {
   if (!is_json(head)) return Evidence::none;
   const Survey found = survey(objects_of(head));
+  if (!found.seen.empty() && found.of == MemoryOf::anyone) return Evidence::titles;  // texts may name a GPU's
   if (!found.seen.empty()) return found.time_key.empty() ? Evidence::named_rows : Evidence::own_names;
   if (!logtext::trim(head).starts_with('{') && !logtext::trim(head).starts_with('[')) return Evidence::none;
   return head.starts_with(kRunFileMark) ? Evidence::own_mark : Evidence::syntax;
@@ -659,10 +668,7 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   const std::vector<JsonValue> objects = objects_of(head.text, &around);
   Survey found = survey(objects);
   if (found.seen.empty()) {
-    FigureReader reader{FigureKeys{}};
-    for (const JsonValue& object : objects)
-      for (const JsonFigure& figure : reader.read(object))
-        if (names_host_memory(figure.key)) return fail(only_host_memory(figure.key));
+    if (const std::string host = host_key(objects); !host.empty()) return fail(only_host_memory(host));
     std::string keys;
     std::map<std::string, bool> seen;
     for (const JsonValue& object : objects)
@@ -697,6 +703,7 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   auto stamp = times.empty() ? Result<StampReader>(StampReader::of_readings(*head.options, assumptions))
                              : StampReader::detect(times, found.time_title, *head.options, *head.zone, assumptions);
   if (!stamp) return fail(std::move(stamp.error()));
+  if (found.of == MemoryOf::anyone) assumptions.push_back(may_be_of_host("key"));
   if (!found.id_key.empty()) assumptions.push_back(distinguished_by(found.id_key));
   const auto unnamed_gpus = count_unnamed_gpus(objects, around, found, *uses, *stamp);
   if (!unnamed_gpus) return fail(unnamed_gpus.error());

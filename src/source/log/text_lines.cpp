@@ -154,6 +154,8 @@ void TextLines::read_line(std::string_view raw, std::uint64_t number, bool whole
   for (const MemoryFigure& f : found_.figures)
     if (plan_.takes(f) && std::find(gpus.begin(), gpus.end(), f.gpu) == gpus.end()) gpus.push_back(f.gpu);
   if (gpus.empty()) return skip_line(line, number);
+  if (!cutter_.pattern() && plan_.is_other_list(found_))
+    return rows.skip(number, reading_of_another_size(found_.listed, plan_.listed));
   last_read_ = number;
   otherwise_ = 0;
   if (!plan_.tag.empty() && found_.tag.empty())

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <tuple>
 #include <utility>
 
 #include "core/option.hpp"
+#include "source/log/columns.hpp"
 #include "source/log/labels.hpp"
 #include "source/log/line_prefix.hpp"
 #include "source/log/text_plan.hpp"
@@ -85,7 +87,7 @@ std::string find_tag(const Head& head, const WordPlan& plan) {
     const auto bytes = static_cast<double>(f->bytes(1));
     const std::string gpu = std::to_string(f->gpu);
     path_of_all.add(gpu, bytes);
-    cut_fields(line.text, fields);
+    cut_fields(line.text, fields, FieldKeys::of_origins);
     for (auto field = fields.begin(); field != fields.end(); ++field) {
       if (std::any_of(fields.begin(), field, [&](const LineField& other) { return other.name == field->name; }))
         continue;
@@ -151,6 +153,84 @@ bool pids_differ(const Head& head, const WordPlan& plan) {
          std::all_of(seen.begin(), seen.end(), [](const auto& p) { return p.second >= 2; });
 }
 
+/// The time of a line as text, or its count in place of it.
+const std::string& time_of(const HeadLine& line, const WordPlan& plan) {
+  return plan.counted ? line.count : line.stamp;
+}
+
+/// Whether a part of a line has another meaning than that of an id: a figure, a count, a pid or the time.
+bool has_other_meaning(std::string_view part, const HeadLine& line) {
+  const auto begin = static_cast<std::size_t>(part.data() - line.text.data());
+  const std::size_t end = begin + part.size();
+  const auto overlaps = [&](std::size_t from, std::size_t to) { return begin < to && from < end; };
+  const auto is_within = [&](std::string_view other) {
+    if (other.empty()) return false;
+    const auto from = static_cast<std::size_t>(other.data() - line.text.data());
+    return overlaps(from, from + other.size());
+  };
+  const LineFigures& found = line.found;
+  return std::any_of(found.figures.begin(), found.figures.end(),
+                     [&](const MemoryFigure& f) { return overlaps(f.begin, f.end); }) ||
+         std::any_of(found.counts.begin(), found.counts.end(),
+                     [&](const LineCount& c) { return overlaps(c.begin, c.end); }) ||
+         (found.pid && overlaps(found.pid_begin, found.pid_end)) || is_within(found.stamp) || is_within(found.minute) ||
+         is_within(found.elapsed.text);
+}
+
+/// Whether a field may hold ids of GPUs, by its name.
+bool may_hold_ids(const std::string& name) {
+  if (name.starts_with('[')) return true;
+  const std::string_view key = std::string_view(name).substr(0, name.size() - 1);
+  return may_be_id(key) || classify_column(key).role == ColumnRole::index;
+}
+
+/// The field whose values distinguish the GPUs of a reading, although its name does not say so; empty: none. Lines that
+/// all name the same GPU name none.
+std::string find_id(const Head& head, const WordPlan& plan) {
+  std::vector<const HeadLine*> rows;
+  std::vector<std::string_view> times;
+  std::vector<double> used;
+  std::optional<Meaning> by;  // in blocks, one role is enough to count by
+  std::size_t shared = 0;
+  for (const HeadLine& line : head.lines) {
+    const MemoryFigure* const f = first_figure(line, plan);
+    if (f == nullptr || (plan.in_blocks && by.value_or(f->role) != f->role)) continue;
+    if (!rows.empty() && f->gpu != first_figure(*rows.front(), plan)->gpu) return {};
+    by = f->role;
+    shared += !times.empty() && times.back() == time_of(line, plan) ? 1U : 0U;
+    rows.push_back(&line);
+    times.emplace_back(time_of(line, plan));
+    used.push_back(f->number);
+  }
+  if (shared * 3 < rows.size()) return {};
+  struct Values {
+    std::string name;
+    std::vector<std::string_view> values, times;
+    std::vector<double> used;     // where steps are counted
+    std::size_t last = SIZE_MAX;  ///< row
+  };
+  std::vector<Values> all;  // in order
+  std::vector<LineField> fields;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    cut_fields(rows[i]->text, fields, FieldKeys::any);
+    for (const LineField& field : fields) {
+      if (has_other_meaning(field.value, *rows[i])) continue;
+      auto its = std::find_if(all.begin(), all.end(), [&](const Values& v) { return v.name == field.name; });
+      if (its == all.end()) its = all.insert(its, {field.name, {}, {}, {}});
+      if (std::exchange(its->last, i) == i) continue;
+      its->values.push_back(field.value);
+      its->times.push_back(times[i]);
+      if (plan.counted) its->used.push_back(used[i]);
+    }
+    // An odd line may lack it.
+    std::erase_if(all, [&](const Values& v) { return (i + 1 - v.values.size()) * 20 > rows.size(); });
+  }
+  const auto id = std::find_if(all.begin(), all.end(), [](const Values& v) {
+    return goes_round(v.values, v.times, v.used) && may_hold_ids(v.name);
+  });
+  return id == all.end() ? std::string() : id->name;
+}
+
 }  // namespace
 
 void tag_lines(Head& all, const WordPlan& plan) {
@@ -166,6 +246,18 @@ void detect_origins(Head& all, WordPlan& plan) {
   plan.pid_is_process = !plan.prefix_is_gpu && pids_differ(all, plan);
   if (!plan.prefix_is_gpu && !plan.pid_is_process) plan.tag = find_tag(all, plan);
   tag_lines(all, plan);
+}
+
+void detect_ids(Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
+  const bool named =
+      plan.prefix_is_gpu || plan.pid_is_process || plan.heads_name_gpu || !plan.tag.empty() ||
+      std::any_of(all.lines.begin(), all.lines.end(), [](const HeadLine& line) { return !line.found.uuid.empty(); });
+  if (named) return;
+  plan.tag = find_id(all, plan);
+  if (plan.tag.empty()) return;
+  tag_lines(all, plan);
+  const std::string_view name = plan.tag;
+  assumptions.push_back(distinguished_by(name.starts_with('[') ? "[...]" : name.substr(0, name.size() - 1)));
 }
 
 void detect_readings(const Head& all, WordPlan& plan) {
@@ -223,7 +315,7 @@ Status check_phases(const Head& all, const WordPlan& plan, std::size_t& places) 
   std::string last;
   for (const HeadLine& line : all.lines) {
     if (!plan.takes_any(line.found)) continue;
-    const std::string& time = plan.counted ? line.count : line.stamp;
+    const std::string& time = time_of(line, plan);
     if (time != last) end_time();
     last = time;
     of_time.push_back(&line);
@@ -248,7 +340,7 @@ bool are_events(const Head& all, const WordPlan& plan) {
   std::size_t repeats = 0;
   for (const HeadLine& line : all.lines) {
     if (first_figure(line, plan) == nullptr) continue;
-    const std::string& time = plan.counted ? line.count : line.stamp;
+    const std::string& time = time_of(line, plan);
     if (time != last) of_time.clear();
     last = time;
     const std::string shape = shape_of(line);
@@ -276,7 +368,7 @@ std::vector<HeadReading> head_readings(const Head& all, const WordPlan& plan) {
         else if (plan.heads_name_gpu && gpu.empty())
           gpu = std::to_string(line.head_gpu);
         if (plan.pid_is_process && line.found.pid) gpu += fmt::format("pid {}", *line.found.pid);
-        readings.push_back({plan.counted ? line.count : line.stamp, f.number, line.number, gpu});
+        readings.push_back({time_of(line, plan), f.number, line.number, gpu});
       }
   }
   return readings;
@@ -294,6 +386,7 @@ bool repeats_exactly(const std::vector<double>& values, std::size_t n) {
 }  // namespace
 
 Result<std::size_t> count_unnamed_gpus(const std::vector<HeadReading>& readings, StampReader stamp, bool by_pattern,
+                                       const std::function<std::string()>& example,
                                        std::vector<std::string>& assumptions) {
   const std::string record =
       fmt::format("pass {} with a group gpu that says which, or record the index or uuid of each GPU",
@@ -312,7 +405,12 @@ Result<std::size_t> count_unnamed_gpus(const std::vector<HeadReading>& readings,
     const auto unnamed = used.find({});
     const std::size_t n = unnamed == used.end() ? 1 : count_interleaved(unnamed->second);
     if (n == 1) return 1;
-    if (by_pattern && repeats_exactly(unnamed->second, n)) {
+    if (repeats_exactly(unnamed->second, n)) {
+      if (!by_pattern)
+        return fail(
+            fmt::format("the figures go through the same {} values again and again, as those of one program or of "
+                        "several GPUs may, and nothing names a GPU or gives a time; if they are of one, {}; if not, {}",
+                        n, example(), record));
       assumptions.push_back(fmt::format(
           "the figures go through the same {} values again and again: they are assumed to be of one GPU; if "
           "they are of several, name them in a group gpu of {}",

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <numeric>
 
 #include "core/format.hpp"
 #include "core/option.hpp"
@@ -75,9 +76,29 @@ Status choose_label(const Head& head, WordPlan& plan) {
   return {};
 }
 
-/// Decides whether lists of figures ("[9000, 4000] MB") are those of several GPUs: each line has the same number of
-/// them, and the last one is not the capacity.
-Status check_lists(const Head& head, const WordPlan& plan, std::vector<std::string>& assumptions) {
+/// Lines stay where they are: see Head::lines.
+void leave_out_other_lists(Head& head, const WordPlan& plan) {
+  for (HeadLine& line : head.lines)
+    if (plan.is_other_list(line.found)) line.found.figures.clear();
+}
+
+/// Decides whether lists of figures ("[9000, 4000] MB") are those of several GPUs: two thirds of them are as long, and
+/// the last one is not the capacity. Lines with other lists are left out.
+Status check_lists(Head& head, WordPlan& plan, std::vector<std::string>& assumptions) {
+  std::map<std::size_t, std::size_t> lines_of;  // by the length of their lists
+  for (const HeadLine& line : head.lines)
+    if (line.found.listed > 0) ++lines_of[line.found.listed];
+  if (lines_of.empty()) return {};
+  plan.listed = logtext::most_frequent(lines_of)->first;
+  const auto has_other = [&](const HeadLine& line) { return plan.is_other_list(line.found); };
+  const auto odd = std::find_if(head.lines.begin(), head.lines.end(), has_other);
+  const std::size_t lists = std::accumulate(lines_of.begin(), lines_of.end(), std::size_t{0},
+                                            [](std::size_t n, const auto& of) { return n + of.second; });
+  if (odd != head.lines.end() && lines_of[plan.listed] * 3 < lists * 2)
+    return fail(
+        fmt::format("lists of {} figures and of {} alternate, so that nothing says which is whose: line {} '{}'; {}",
+                    plan.listed, odd->found.listed, odd->number, excerpt(odd->text, 100), pattern_hint(*odd)));
+  leave_out_other_lists(head, plan);
   const HeadLine* first = nullptr;
   std::map<int, std::pair<double, double>> range;  // by GPU
   for (const HeadLine& line : head.lines) {
@@ -87,12 +108,6 @@ Status check_lists(const Head& head, const WordPlan& plan, std::vector<std::stri
     if (line.found.listed > kMostGpus)
       return fail(fmt::format("line {} has a list of {} figures, more than one machine has GPUs: '{}'; {}", line.number,
                               line.found.listed, excerpt(line.text, 100), pattern_hint(line)));
-    if (line.found.listed != first->found.listed)
-      return fail(
-          fmt::format("lines {} and {} have lists of {} and {} figures, so that nothing says which is whose: "
-                      "'{}'; {}",
-                      first->number, line.number, first->found.listed, line.found.listed, excerpt(line.text, 100),
-                      pattern_hint(line)));
     for (const MemoryFigure& f : line.found.figures) {
       if (f.percent || !plan.takes(f) || f.role == Meaning::total) continue;
       const auto bytes = static_cast<double>(f.bytes(1));
@@ -100,7 +115,7 @@ Status check_lists(const Head& head, const WordPlan& plan, std::vector<std::stri
       it->second = {std::min(it->second.first, bytes), std::max(it->second.second, bytes)};
     }
   }
-  if (first == nullptr || range.size() < 2) return {};
+  if (range.size() < 2) return {};
   const double least = range.rbegin()->second.first;
   const double most = range.rbegin()->second.second;
   const bool is_most = std::all_of(range.begin(), range.end(), [&](const auto& r) { return r.second.second <= most; });
@@ -301,6 +316,7 @@ Status resolve_grouping(const LogHead& head, Head& all, const LineCutter& cutter
   if (plan.grouping != Grouping::by_comma) {
     all = survey(head.text, cutter, plan.unclear, plan.grouping);
     for (HeadLine& line : all.lines) plan.use_peaks(line.found);
+    leave_out_other_lists(all, plan);
     tag_lines(all, plan);
   }
   return {};
@@ -428,8 +444,7 @@ Result<PlannedText> plan_text(const LogHead& head, Head& all, const LineCutter& 
           "no line says that its memory is a GPU's, and lines such as '{}' are about that of a process on the host; "
           "if line {} is of a GPU, {}",
           excerpt(logtext::trim(of_host), 80), all.lines.front().number, pattern_hint(all.lines.front())));
-    if (!unclear)
-      assumptions.emplace_back("no line says that its memory is a GPU's: it may be that of a process or of the host");
+    if (!unclear) assumptions.push_back(may_be_of_host("line"));
   }
   detect_origins(all, plan);
   if (Status ok = choose_label(all, plan); !ok) return fail(std::move(ok.error()));
@@ -437,12 +452,14 @@ Result<PlannedText> plan_text(const LogHead& head, Head& all, const LineCutter& 
   if (Status ok = resolve_grouping(head, all, cutter, plan, assumptions); !ok) return fail(std::move(ok.error()));
   if (Status ok = choose_clock(all, plan, assumptions); !ok) return fail(std::move(ok.error()));
   detect_readings(all, plan);
+  detect_ids(all, plan, assumptions);
   detect_ratios(head, all, plan, assumptions);
   if (Status ok = choose_unit(head, all, plan, assumptions); !ok) return fail(std::move(ok.error()));
   auto stamp = make_clock(head, all, plan, assumptions);
   if (!stamp) return fail(std::move(stamp.error()));
   const std::vector<HeadReading> readings = head_readings(all, plan);
-  auto unnamed_gpus = count_unnamed_gpus(readings, *stamp, false, assumptions);
+  auto unnamed_gpus = count_unnamed_gpus(
+      readings, *stamp, false, [&] { return pattern_hint(all.lines.front()); }, assumptions);
   if (!unnamed_gpus && are_events(all, plan)) unnamed_gpus = 1;
   if (!unnamed_gpus) return fail(unnamed_gpus.error());
   if (Status ok = check_phases(all, plan, *unnamed_gpus); !ok) return fail(std::move(ok.error()));
@@ -480,7 +497,7 @@ Result<PlannedText> plan_pattern(const LogHead& head, Head& all, const LineCutte
   auto stamp = make_clock(head, all, plan, assumptions);
   if (!stamp) return fail(std::move(stamp.error()));
   const auto readings = pattern.has_pid() ? std::vector<HeadReading>() : head_readings(all, plan);
-  const auto unnamed_gpus = count_unnamed_gpus(readings, *stamp, true, assumptions);
+  const auto unnamed_gpus = count_unnamed_gpus(readings, *stamp, true, {}, assumptions);
   if (!unnamed_gpus) return fail(unnamed_gpus.error());
   return PlannedText{std::move(plan), std::move(*stamp), *unnamed_gpus};
 }

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -58,6 +59,7 @@ struct WordPlan {
   std::optional<Meaning> counted;    ///< what is counted in place of time
   bool prefix_is_gpu = false;        ///< "trainer-0 |", "0:" identify GPUs
   std::string tag;                   ///< the field that identifies GPUs: see line_fields.hpp; empty: none
+  std::size_t listed = 0;            ///< figures in the lists of lines; lines with another list are left out
   bool heads_name_gpu = false;       ///< a line "GPU 1:" names the GPU of the following lines
   bool in_blocks = false;
   bool minutes = false;                     ///< lines begin with hours and minutes
@@ -87,6 +89,7 @@ struct WordPlan {
     if (of_gpu_only && !f.is_of_gpu && !is_allocator) return false;
     return f.role != Meaning::used || !label || *label == f.label;
   }
+  [[nodiscard]] bool is_other_list(const LineFigures& line) const { return line.listed > 0 && line.listed != listed; }
   [[nodiscard]] bool takes_any(const LineFigures& line) const {
     return std::any_of(line.figures.begin(), line.figures.end(), [this](const MemoryFigure& f) { return takes(f); });
   }
@@ -192,14 +195,18 @@ struct HeadReading {
 
 /// The number of GPUs covered by the readings that do not name theirs: see count_gpus_by_order(). Fails like that, and
 /// for readings that name the same GPU. `stamp` reads the times as the parser will. `by_pattern`: the user has
-/// defined what a reading is.
+/// defined what a reading is; else `example` says how: see pattern_hint().
 Result<std::size_t> count_unnamed_gpus(const std::vector<HeadReading>& readings, StampReader stamp, bool by_pattern,
+                                       const std::function<std::string()>& example,
                                        std::vector<std::string>& assumptions);
 
 /// Detects how lines name their writer: by a prefix, a process or another field.
 void detect_origins(Head& all, WordPlan& plan);
 /// Sets LineFigures::tag of all lines.
 void tag_lines(Head& all, const WordPlan& plan);
+/// Detects a field whose values distinguish the GPUs of a reading, although its name does not say so, if nothing else
+/// names them. Call after choose_clock() and detect_readings().
+void detect_ids(Head& all, WordPlan& plan, std::vector<std::string>& assumptions);
 /// Detects how lines name their GPU, and whether a reading spans several lines: then their roles differ.
 void detect_readings(const Head& all, WordPlan& plan);
 /// Fails if lines with equal times could be either phases of one GPU or several GPUs: they differ in their words

@@ -6,10 +6,14 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 #include <tuple>
+#include <utility>
 #include <vector>
 
+#include "source/log/columns.hpp"
+#include "source/log/labels.hpp"
 #include "source/log/stamp.hpp"
 #include "source/log/text.hpp"
 
@@ -18,6 +22,24 @@ namespace {
 
 /// Several readings may share a time as written; beyond this many units of its resolution, times always differ.
 constexpr double kGrainsApart = 1.9;
+/// With n alternating series, the path over every n-th row is at least this many times shorter than over all rows.
+/// With one series it is not: a trend makes it longer, and noise leaves it unchanged. If one series oscillates with a
+/// period of n rows it may be shorter, but only this much if it jumps between as many levels as the period has rows.
+constexpr double kShorter = 8;
+
+/// Whether the path from row to row is many times longer than those of the rows with one value, all together.
+bool keep_to_levels(std::span<const std::string_view> values, std::span<const double> used) {
+  std::map<std::string_view, double> last;
+  double by_one = 0;
+  double by_value = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (i > 0) by_one += std::abs(used[i] - used[i - 1]);
+    const auto [its, is_first] = last.emplace(values[i], used[i]);
+    by_value += std::abs(used[i] - its->second);
+    its->second = used[i];
+  }
+  return by_one > kShorter * by_value;
+}
 
 }  // namespace
 
@@ -47,7 +69,7 @@ class OrderJudge {
   OrderJudge(UnnamedReadings& its, const ReadingWords& words) : its_(its), words_(words) {}
 
   Result<std::size_t> judge(OrderEvidence order, bool runs_begin_anew) {
-    const std::size_t in_turn = count_interleaved(its_.used_);
+    const std::size_t in_turn = count_in_turn();
     const bool may = order == OrderEvidence::may || (order == OrderEvidence::if_in_turn && in_turn == constant()) ||
                      (order == OrderEvidence::if_two && in_turn == 2 && constant() == 2);
     if (const std::size_t n = may ? constant() : 1; n > 1) return in_order(n);
@@ -55,9 +77,9 @@ class OrderJudge {
     if (share_times(order)) {
       if (const std::size_t n = order == OrderEvidence::never ? 1 : constant(); n > 1) return in_order(n);
       return fail(
-          fmt::format("several {} with the same time {}, and their number varies{}: they belong to several GPUs that "
-                      "cannot be told apart; {}",
-                      words_.rows, words_.of, from_line(its_.first_shared_), words_.record));
+          fmt::format("several {} with the same time {}{}{}: they belong to several GPUs that cannot be told apart; {}",
+                      words_.rows, words_.of, order == OrderEvidence::never ? "" : ", and their number varies",
+                      from_line(its_.first_shared_), words_.record));
     }
     if (const std::size_t at = runs_begin_anew ? 0 : joint(); at != 0)
       return fail(fmt::format(
@@ -85,18 +107,30 @@ class OrderJudge {
     return usual();
   }
 
-  /// The number of readings at two thirds of the times; else 1.
-  [[nodiscard]] std::size_t usual() const {
-    const auto& groups = its_.groups_;
+  /// How many readings most times have, and how many times have so many. REQUIRES: there is a reading.
+  [[nodiscard]] std::pair<std::size_t, std::size_t> most_frequent_size() const {
     std::map<std::size_t, std::size_t> times;
-    for (const std::size_t n : groups) ++times[n];
-    const auto [most, whole] = *logtext::most_frequent(times);
-    if (most < 2 || whole < 3 || whole * 3 < groups.size() * 2) return 1;
+    for (const std::size_t n : its_.groups_) ++times[n];
+    return *logtext::most_frequent(times);
+  }
+
+  /// The most frequent number of readings at a time, if their levels alternate, or two thirds of the times have as
+  /// many; else 1.
+  [[nodiscard]] std::size_t usual() const {
+    const auto [most, whole] = most_frequent_size();
+    if (most < 2 || whole < 3) return 1;
+    if (alternate(whole_readings(most), most)) return most;
+    if (whole * 3 < its_.groups_.size() * 2) return 1;
     // Two readings of one GPU may occasionally fall into one second.
-    return its_.shortest_gap_s_ >= kGrainsApart * words_.grain_s || has_fractions() ||
-                   count_interleaved(whole_readings(most)) == most
-               ? most
-               : 1;
+    return its_.shortest_gap_s_ >= kGrainsApart * words_.grain_s || has_fractions() ? most : 1;
+  }
+
+  /// How many levels the readings go through in turn; 1: they do not. An odd time shifts all later readings: then those
+  /// of the times with the most frequent number of readings count.
+  [[nodiscard]] std::size_t count_in_turn() const {
+    if (its_.empty()) return 1;
+    const auto [most, whole] = most_frequent_size();
+    return whole >= 3 && alternate(whole_readings(most), most) ? most : count_interleaved(its_.used_);
   }
 
   [[nodiscard]] bool has_fractions() const {
@@ -125,26 +159,38 @@ class OrderJudge {
                     n, words_.rows, words_.of, words_.record));
   }
 
-  /// Whether the readings of each time are in no order: sorted by size, each position is many times steadier.
+  /// Whether the readings of each time are in no order: sorted by size, each position is many times steadier. A single
+  /// time in another order does not count.
   [[nodiscard]] bool changes_order(std::size_t n) const {
     constexpr std::size_t kFewest = 16;
     constexpr double kSteadier = 8;
     const std::vector<double> used = whole_readings(n);
     const std::size_t times = used.size() / n;
     if (times < kFewest) return false;
-    const auto path_length = [&](bool sorted) {
-      double sum = 0;
+    const auto steps = [&](bool sorted) {  // from each time to the next
+      std::vector<double> out;
       std::vector<double> last;
       for (std::size_t i = 0; i < times; ++i) {
         const auto begin = used.begin() + static_cast<std::ptrdiff_t>(i * n);
         std::vector<double> now(begin, begin + static_cast<std::ptrdiff_t>(n));
         if (sorted) std::sort(now.begin(), now.end());
+        double sum = 0;
         for (std::size_t k = 0; k < last.size(); ++k) sum += std::abs(now[k] - last[k]);
+        out.push_back(sum);
         last = std::move(now);
       }
-      return sum;
+      return out;
     };
-    return path_length(false) > kSteadier * path_length(true);
+    const std::vector<double> written = steps(false);
+    const std::vector<double> sorted = steps(true);
+    const auto sum = [](const std::vector<double>& values) {
+      return std::accumulate(values.begin(), values.end(), 0.0);
+    };
+    if (sum(written) <= kSteadier * sum(sorted)) return false;
+    std::size_t changes = 0;
+    for (std::size_t i = 0; i < times; ++i) changes += written[i] > kSteadier * sorted[i] ? 1U : 0U;
+    constexpr std::size_t kOfOneTime = 2;  // to its order, and back
+    return changes > kOfOneTime && changes * 10 > times;
   }
 
   /// Sorts by time if the readings are in no order at all; a few backward steps are due to a clock, or to several runs.
@@ -164,7 +210,7 @@ class OrderJudge {
   /// Whether many readings share their time with another, and not because several were taken within one second.
   [[nodiscard]] bool share_times(OrderEvidence order) const {
     if (its_.groups_.size() < 3 || its_.shared_ * 10 < its_.times_s_.size()) return false;
-    const std::size_t in_turn = count_interleaved(its_.used_);
+    const std::size_t in_turn = count_in_turn();
     if (order == OrderEvidence::if_two) return in_turn == 2;
     return in_turn > 1 || (order != OrderEvidence::if_in_turn && its_.shortest_gap_s_ >= kGrainsApart * words_.grain_s);
   }
@@ -211,7 +257,15 @@ Status check_alternating(std::span<const double> used) {
       n));
 }
 
-bool goes_round(std::span<const std::string_view> values, std::span<const std::string_view> times) {
+bool may_be_id(std::string_view title) {
+  const ColumnRole role = classify_column(title).role;
+  if (role != ColumnRole::other && role != ColumnRole::device_name && role != ColumnRole::gpu) return false;
+  const Label label = read_label(title);
+  return !label.measured && !label.rate && counted_by(title).empty();
+}
+
+bool goes_round(std::span<const std::string_view> values, std::span<const std::string_view> times,
+                std::span<const double> used) {
   constexpr std::size_t kFewestReadings = 3;
   std::map<std::set<std::string_view>, std::size_t> readings;  // by the values of a reading
   std::set<std::string_view> all;
@@ -232,7 +286,8 @@ bool goes_round(std::span<const std::string_view> values, std::span<const std::s
   }
   if (n < kFewestReadings || readings.empty()) return false;
   const auto usual = logtext::most_frequent(readings);
-  return usual->first.size() > 1 && usual->first == all && usual->second * 3 >= n * 2;
+  return usual->first.size() > 1 && usual->first == all && usual->second * 3 >= n * 2 &&
+         (used.empty() || keep_to_levels(values, used));
 }
 
 std::string distinguished_by(std::string_view title) {
@@ -254,10 +309,17 @@ std::string reading_of_another_size(std::size_t rows, std::size_t gpus) {
 namespace {
 
 constexpr std::size_t kMostSeries = 16;
-/// With n alternating series, the path over every n-th row is at least this many times shorter than over all rows.
-/// With one series it is not: a trend makes it longer, and noise leaves it unchanged. If one series oscillates with a
-/// period of n rows it may be shorter, but only this much if it jumps between as many levels as the period has rows.
-constexpr double kShorter = 8;
+
+/// Whether the path over every `n`th value is many times shorter than that over all values, both from value `from` on.
+bool is_shorter_by(std::span<const double> values, std::size_t n, std::size_t from) {
+  double by_one = 0;
+  double by_n = 0;
+  for (std::size_t i = from; i < values.size(); ++i) {
+    by_one += std::abs(values[i] - values[i - 1]);
+    by_n += std::abs(values[i] - values[i - n]);
+  }
+  return by_one > kShorter * by_n;
+}
 
 /// Whether the first `n` levels, as a cycle, rise except for one step down, or fall except for one step up: this is one
 /// series that climbs and restarts. The levels of n GPUs have such an order by chance in 2 n of n! cases, 1 in 60 for
@@ -278,15 +340,14 @@ bool is_sawtooth(std::span<const double> values, std::size_t n) {
 
 std::size_t count_interleaved(std::span<const double> values) {
   if (values.size() < 2 * kMostSeries) return 1;
-  const auto path_length = [&](std::size_t step) {
-    double sum = 0;
-    for (std::size_t i = kMostSeries; i < values.size(); ++i) sum += std::abs(values[i] - values[i - step]);
-    return sum;
-  };
-  const double by_one = path_length(1);
   for (std::size_t n = 2; n <= kMostSeries; ++n)
-    if (by_one > kShorter * path_length(n)) return is_sawtooth(values, n) ? 1 : n;
+    if (is_shorter_by(values, n, kMostSeries)) return is_sawtooth(values, n) ? 1 : n;
   return 1;
+}
+
+bool alternate(std::span<const double> values, std::size_t n) {
+  constexpr std::size_t kFewest = 12;
+  return n > 1 && values.size() >= std::max(kFewest, 3 * n) && is_shorter_by(values, n, n) && !is_sawtooth(values, n);
 }
 
 namespace {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "core/result.hpp"
-#include "source/log/columns.hpp"
 
 namespace vramtrack {
 
@@ -66,14 +65,15 @@ Result<std::size_t> count_gpus_by_order(UnnamedReadings readings, OrderEvidence 
 /// An Error if rows without a time alternate between GPUs that they do not name.
 Status check_alternating(std::span<const double> used);
 
-/// Whether a column whose title has this role may hold ids, although it does not say so.
-inline bool may_be_id(ColumnRole role) {
-  return role == ColumnRole::other || role == ColumnRole::device_name || role == ColumnRole::gpu;
-}
+/// Whether a column or key with this title may hold ids, although it does not say so: it is no count, and no measure.
+bool may_be_id(std::string_view title);
 
 /// Whether the values of a column distinguish the GPUs of a reading: in most readings each of them occurs once. Each
 /// has a digit ("B7", "3"): words are as often the phases of a program. `times` are those of the same rows, as written.
-bool goes_round(std::span<const std::string_view> values, std::span<const std::string_view> times);
+/// `used`: their used memory, if times are steps, whose rows may be those of parts of a step: then each value must keep
+/// to a level of its own; else empty.
+bool goes_round(std::span<const std::string_view> values, std::span<const std::string_view> times,
+                std::span<const double> used = {});
 
 /// The warnings about readings whose GPUs are known by such a column, or by their order, and why a row is left out.
 std::string distinguished_by(std::string_view title);
@@ -83,6 +83,10 @@ std::string reading_of_another_size(std::size_t rows, std::size_t gpus);
 /// How many series alternate in `values`: n if, throughout, the value n rows earlier is many times closer than that of
 /// the previous row. 1: a single series, or too few values (under 32).
 std::size_t count_interleaved(std::span<const double> values);
+
+/// Whether `values` go through `n` levels in turn, as count_interleaved() finds it: for readings that are known to have
+/// `n` values each, a dozen values suffice.
+bool alternate(std::span<const double> values, std::size_t n);
 
 /// Whether the readings are two series merged by time, each with its own clock: two separate paths through the values
 /// are many times shorter than a single one, and the readings of each path are evenly spaced in time, while the

@@ -84,7 +84,8 @@ TEST(LogCases, AColumnThatGoesRoundTellsGpusApartAndAConstantOneDoesNot) {
 
 TEST(LogCases, TemperaturesAndVoltagesOfMemoryAreNoMemory) {
   const auto r = read_case("amdsmi_metric_without_memory.csv");
-  EXPECT_THAT(r.error, HasSubstr("no column of used memory"));
+  EXPECT_THAT(r.error, AllOf(HasSubstr("no column of used memory"), HasSubstr("'mem' is the temperature of the memory"),
+                             HasSubstr("amd-smi metric --mem-usage")));
   EXPECT_THAT(r.error, Not(HasSubstr("no memory of its own")));
 }
 
@@ -142,6 +143,48 @@ TEST(LogCases, UsedMemoryOfAStageIsNotThatOfTheGpu) {
 logtest::Reading read_text(const std::string& text, const std::string& name = "a.log") {
   logtest::Files files;
   return logtest::read_logs({files.write(name, text)}, logtest::utc());
+}
+
+TEST(LogCases, FiguresThatRepeatWithoutATimeAreNotSaidToBeOfSeveralGpus) {
+  const auto r = read_case("nodes_of_one_gpu.log");
+  EXPECT_THAT(r.error, AllOf(HasSubstr("the same 3 values again and again"), Not(HasSubstr("3 GPUs"))));
+}
+
+TEST(LogCases, AListOfAnotherLengthIsLeftOutAndCounted) {
+  std::string text;
+  for (int i = 0; i < 60; ++i)
+    text += fmt::format("2026-03-01 10:{:02}:00 VRAM used: [{}, {}{}] MB\n", i, 2000 + 60 * i, 7000 + i * 7 % 5,
+                        i == 30 ? ", 12000" : "");
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(r.series(), 2U);
+  EXPECT_EQ(r.notes.skipped_lines, 1U);
+  EXPECT_THAT(r.device("0"), SizeIs(59));
+  EXPECT_EQ(r.device("0").back().second, 2000 + 60 * 59);
+}
+
+TEST(LogCases, ALineWithoutTheIdOfTheOthersIsLeftOutAndCounted) {
+  std::string text;
+  for (int i = 0; i < 40; ++i)
+    for (int gpu = 0; gpu < 3; ++gpu)
+      text += fmt::format("2026-03-01 10:{:02}:00 {}VRAM used: {} MB\n", i,
+                          i == 20 && gpu == 1 ? std::string() : fmt::format("tray {} ", (gpu + i) % 3),
+                          2000 + 5000 * ((gpu + i) % 3) + 10 * i);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(r.series(), 3U);
+  EXPECT_EQ(r.notes.skipped_lines, 1U);
+  EXPECT_EQ(r.device("2").back().second, 12000 + 390);
+}
+
+TEST(LogCases, AMeasureThatGoesRoundIsNoId) {
+  std::string text;
+  for (int i = 0; i < 40; ++i)
+    for (int gpu = 0; gpu < 3; ++gpu)
+      text += fmt::format("2026-03-01 10:{:02}:00 temp {} VRAM used: {} MB\n", i, 41 + gpu, 2000 + 5000 * gpu + 10 * i);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.device("2"), SizeIs(40));
 }
 
 TEST(LogCases, TitlesAreAlignedWithTheValuesBelowThem) {

@@ -433,6 +433,15 @@ Table four_gpus(std::string owner, std::string id_prefix) {
   return table;
 }
 
+/// The rows of each reading in another order, which says nothing then.
+void shuffle_readings(Table& table, std::mt19937_64& random) {
+  table.order.resize(table.rows());
+  std::iota(table.order.begin(), table.order.end(), std::size_t{0});
+  for (auto reading = table.order.begin(); reading != table.order.end();
+       reading += static_cast<std::ptrdiff_t>(table.gpus))
+    std::shuffle(reading, reading + static_cast<std::ptrdiff_t>(table.gpus), random);
+}
+
 TEST(Syntaxes, AColumnThatGoesRoundOnceAReadingIsTheGpu) {
   std::mt19937_64 random(1);
   for (const auto& [owner, id_prefix] : {std::pair("slot", ""),
@@ -442,17 +451,9 @@ TEST(Syntaxes, AColumnThatGoesRoundOnceAReadingIsTheGpu) {
                                          {"accelerator", ""},
                                          {"gpu_name", "A100-"}})
     for (const Syntax& syntax : kSyntaxes) {
-      if (syntax.name == "key-value" || syntax.name == "prose" || syntax.name == "Markdown")
-        continue;  // text, which is refused: it says that nothing tells them apart
       Table table = four_gpus(owner, id_prefix);
       const std::string leaking = std::string(id_prefix) + '2';
-      // In another order in each reading: the order says nothing.
-      std::vector<std::size_t> order(table.rows());
-      for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-      for (std::size_t i = 0; i < order.size(); i += 4)
-        std::shuffle(order.begin() + static_cast<std::ptrdiff_t>(i), order.begin() + static_cast<std::ptrdiff_t>(i + 4),
-                     random);
-      table.order = order;
+      shuffle_readings(table, random);
       const auto r = read(syntax, table);
       ASSERT_EQ(r.error, "") << owner << " as " << syntax.name;
       EXPECT_EQ(r.series(), 4U) << owner << " as " << syntax.name;
@@ -479,6 +480,50 @@ TEST(Syntaxes, OneOddReadingIsLeftOutAndCounted) {
     }
 }
 
+TEST(Syntaxes, TheMostFrequentNumberOfRowsMakesAReading) {
+  for (const bool counts : {false, true})
+    for (const Syntax& syntax : kSyntaxes) {
+      if (!syntax.orders || (counts && syntax.has_clock)) continue;
+      Table table = four_gpus("", "");
+      table.counts = counts;
+      for (std::size_t i = 0; i < table.rows(); ++i) {
+        const std::size_t reading = i / 4;
+        const bool is_odd = reading % 5 == 1 || reading % 5 == 3;  // fewer than two thirds are whole
+        if (!is_odd || table.gpu(i) != (reading % 5 == 1 ? 3U : 0U)) table.order.push_back(i);
+      }
+      const auto r = read(syntax, table);
+      ASSERT_EQ(r.error, "") << syntax.name << (counts ? ", steps" : "");
+      EXPECT_EQ(r.series(), 4U) << syntax.name << (counts ? ", steps" : "");
+      EXPECT_EQ(r.samples.size(), 4 * 24U) << syntax.name << (counts ? ", steps" : "");
+      EXPECT_EQ(r.notes.skipped_lines, 3 * 16U) << syntax.name << (counts ? ", steps" : "");
+      EXPECT_EQ(r.device("2").back().second, 12000 + 15 * 158) << syntax.name << (counts ? ", steps" : "");
+    }
+}
+
+TEST(Syntaxes, AReadingInAnotherOrderDoesNotSpoilTheLog) {
+  for (const Syntax& syntax : kSyntaxes) {
+    if (!syntax.orders) continue;
+    Table table = four_gpus("", "");
+    for (std::size_t row = 0; row < table.rows(); ++row)
+      table.figures[0].values[row] = std::to_string(2000 + 5000 * table.gpu(row));  // without any noise
+    table.order = table.written();
+    std::swap(table.order[80], table.order[81]);
+    const auto r = read(syntax, table);
+    ASSERT_EQ(r.error, "") << syntax.name;
+    EXPECT_EQ(r.series(), 4U) << syntax.name;
+  }
+}
+
+TEST(Syntaxes, MemoryOfNobodyIsReadWithAWarningInEach) {
+  for (const Syntax& syntax : kSyntaxes) {
+    if (syntax.name == "exposition") continue;  // its labels name a GPU
+    const auto r = read(syntax, table_of("process memory", "mib", rising, false));
+    EXPECT_EQ(last_of(r), "4000 to 6340") << syntax.name << ": " << r.error;
+    EXPECT_THAT(r.warnings(), HasSubstr("says that its memory is a GPU's: it may be that of a process or of the host"))
+        << syntax.name;
+  }
+}
+
 // ---- one table, all syntaxes ----
 
 class Maker {
@@ -489,10 +534,11 @@ class Maker {
     Table table;
     table.gpus = pick(2) == 0 ? 2 + pick(3) : 1;
     if (table.gpus > 1 && pick(2) == 0) {
-      table.owner = std::array{"", "slot", "board_id", "card", "dev", "accelerator", "device_id"}[pick(7)];
+      table.owner = std::array{"", "slot", "board_id", "card", "dev", "accelerator", "device_id", "tray"}[pick(8)];
       table.id_prefix = table.owner == "board_id" ? "B" : "";
     }
     table.readings = 24 + pick(8);
+    if (table.has_owner() && pick(2) == 0) shuffle_readings(table, random_);
     table.period_s = 5 + static_cast<std::int64_t>(pick(60));
     table.counts = pick(4) == 0;
     constexpr std::string_view kUnits[] = {"mib", "gib", "mb", "gb", "bytes", ""};
