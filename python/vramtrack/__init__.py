@@ -16,7 +16,7 @@ from vramtrack.analyzer import MemoryAnalyzer
 from vramtrack.breakdown import Breakdown
 from vramtrack.categories import Categories, Label, categorize, dump_snapshot
 from vramtrack.confirmation import Confirmation
-from vramtrack.door import allow_attach, open_if_asked
+from vramtrack.attach_socket import allow_attach, open_if_asked
 from vramtrack.errors import LeakError, NoDeviceError, SimulatedOutOfMemoryError
 from vramtrack.explanation import Explanation, explain
 from vramtrack.findings import GapFinding, MemoryPattern, PerformanceInsight

@@ -49,7 +49,7 @@ def _lines_of_unheld(search: Any) -> List[str]:
 
 
 def _let_in() -> None:
-    """`vramtrack attach` has put the script that opens its door beside the rings, in a folder that only this user can enter."""
+    """`vramtrack attach` has put the script that opens its socket beside the rings, in a folder that only this user can enter."""
     path = os.path.join(os.environ.get("VRAMTRACK_PROBE_DIR", ""), f"attach.{os.getpid()}.py")
     try:
         with open(path) as file:

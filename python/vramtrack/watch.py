@@ -13,7 +13,7 @@ from vramtrack.advice import advice
 from vramtrack.breakdown import Breakdown, advice_on_pools, breakdown
 from vramtrack.callbacks import Callbacks
 from vramtrack.confirmation import Confirmation, confirm, confirmed, levels_at_onset
-from vramtrack.door import allow_attach
+from vramtrack.attach_socket import allow_attach
 from vramtrack.driver import DEFAULT_LIBRARY, DriverMemory
 from vramtrack.evidence import Evidence, write_evidence
 from vramtrack.explanation import print_explanation
@@ -397,7 +397,7 @@ class Watch:
         if pinned is not None:
             said.append(pinned)
         if self.grows_every_epoch:
-            said.insert(0, f"memory grows in every epoch, after garbage collection: {self.growth_per_epoch}")
+            said.insert(0, f"memory grows every epoch, even after garbage collection: {self.growth_per_epoch}")
         return said
 
     def _repr_html_(self) -> str:

@@ -1,5 +1,5 @@
 // A running Python program: switches on PyTorch's own recorder in it for a while, through the attach socket that the
-// package vramtrack opened in the program (python/vramtrack/door.py), or that is opened in it from outside.
+// package vramtrack opened in the program (python/vramtrack/attach_socket.py), or that is opened in it from outside.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ class AttachSession {
   AttachSession& operator=(AttachSession&& other) noexcept;
   ~AttachSession();
 
-  /// One request of door.py; returns the answer without "ok". An Error contains the program's own words.
+  /// One request of attach_socket.py; returns the answer without "ok". An Error contains the program's own words.
   Result<std::string> ask(std::string_view request);
   /// Writes PyTorch's snapshot into a new file. Replaces what was at `path`.
   Status snapshot(const std::string& path);

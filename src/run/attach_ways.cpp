@@ -111,13 +111,13 @@ std::string injected() {
   return fmt::format(
       "import sys\n"
       "def _attach():\n"
-      "    door = sys.modules.get('vramtrack.door') or sys.modules.get('vramtrack_attach')\n"
-      "    if door is None:\n"
+      "    module = sys.modules.get('vramtrack.attach_socket') or sys.modules.get('vramtrack_attach')\n"
+      "    if module is None:\n"
       "        import types\n"
-      "        door = types.ModuleType('vramtrack_attach')\n"
-      "        exec(compile(bytes.fromhex('{}'), '<vramtrack attach>', 'exec'), door.__dict__)\n"
-      "        sys.modules['vramtrack_attach'] = door\n"
-      "    door._open(once=True)\n"
+      "        module = types.ModuleType('vramtrack_attach')\n"
+      "        exec(compile(bytes.fromhex('{}'), '<vramtrack attach>', 'exec'), module.__dict__)\n"
+      "        sys.modules['vramtrack_attach'] = module\n"
+      "    module._open(once=True)\n"
       "_attach()\n",
       digits);
 }

@@ -81,19 +81,19 @@ class Attach(unittest.TestCase):
         self.assertEqual(sorted(path.name for path in self.box.work.iterdir()), [f"job-{n}.pickle" for n in (1, 2, 3)])
         self.assertEqual(self.recording(program), "None")
 
-    def test_a_program_that_opened_its_door(self):
-        program = self.program("door")
+    def test_a_program_that_opened_its_socket(self):
+        program = self.program("allows")
         self.check_leak(program)
         self.attach(program, "--duration", "1s", code=1)  # again
 
-    def test_the_environment_asks_for_the_door(self):
+    def test_the_environment_asks_for_the_socket(self):
         program = self.program("asked", VRAMTRACK_ATTACHABLE="1")
         self.attach(program, "--duration", "1s", code=1)
         self.assertIn("vramtrack.allow_attach()", self.attach(self.program("asked"), code=2))
 
     def test_kept_alone_records_nothing(self):
-        said = self.attach(self.program("door"), "--duration", "0", "--kept")
-        self.assertEqual(said, "What keeps tensors:\n  nothing that Python can see\n")
+        said = self.attach(self.program("allows"), "--duration", "0", "--kept")
+        self.assertEqual(said, "What keeps tensors:\n  nothing that Python can see keeps more\n")
         self.assertEqual(list(self.box.work.iterdir()), [])
 
     def test_a_recording_of_the_program_stays_on(self):
@@ -103,7 +103,7 @@ class Attach(unittest.TestCase):
         self.assertEqual(self.recording(program), "all")
 
     def interrupted(self, number):
-        program = self.program("door")
+        program = self.program("allows")
         running = subprocess.Popen([self.box.binary, "attach", str(program.pid), "--duration", "30m"], cwd=self.box.work,
                                    env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
         until(lambda: self.recording(program) == "all")
@@ -128,7 +128,7 @@ class Attach(unittest.TestCase):
         return connection
 
     def test_the_programs_own_time_limit(self):
-        program = self.program("door")
+        program = self.program("allows")
         connection = self.talk(program)
         connection.sendall(b"record 0.2\n")
         self.assertEqual(connection.recv(100), b"ok\n")
@@ -136,7 +136,7 @@ class Attach(unittest.TestCase):
         until(lambda: self.recording(program) == "None")
 
     def test_where_others_wait_already_it_does_not_wait_with_them(self):
-        program = self.program("door")
+        program = self.program("allows")
         first = self.talk(program)
         first.sendall(b"hello\n")
         self.assertTrue(first.recv(100).startswith(b"ok "))
@@ -149,7 +149,7 @@ class Attach(unittest.TestCase):
         self.assertIn("another vramtrack is attached to it, and more are waiting; try again later", self.attach(program, code=2))
 
     def test_wrong_requests(self):
-        program = self.program("door")
+        program = self.program("allows")
         connection = self.talk(program)
         for asked, said in ((b"record soon", b"needs a number"), (b"record 99999", b"at most"), (b"record nan", b"at most"),
                             (b"snapshot", b"descriptor"), (b"kept out", b"expected hello"), (b"\xff\xfe", b"expected hello")):  # fmt: skip
@@ -164,7 +164,7 @@ class Attach(unittest.TestCase):
         self.assertEqual(self.recording(program), "None")
 
     def test_the_socket_is_the_users(self):
-        program = self.program("door")
+        program = self.program("allows")
         path = pathlib.Path(self.runtime, "vramtrack-attach")
         self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o700)
         self.assertEqual(stat.S_IMODE((path / str(program.pid)).stat().st_mode), 0o600)
@@ -212,7 +212,7 @@ class Attach(unittest.TestCase):
         self.addCleanup(other.wait)
         self.addCleanup(other.kill)
         self.assertIn("is not yours: it belongs to user 65534", self.attach(other.pid, code=2))
-        program = self.program("door")
+        program = self.program("allows")
         os.chmod(self.runtime, 0o755)
         folder = pathlib.Path(self.runtime, "vramtrack-attach")
         folder.chmod(0o755)
@@ -256,7 +256,7 @@ class Attach(unittest.TestCase):
         program = self.program("plain", NEWER)
         self.check_leak(program)
         until(lambda: not list(pathlib.Path(self.runtime, "vramtrack-attach").iterdir()), 10)
-        self.attach(program, "--duration", "1s", code=1)  # the door has closed behind the first, and opens again
+        self.attach(program, "--duration", "1s", code=1)  # the socket was closed after the first session, and opens again
 
     @unittest.skipUnless(NEWER, "no Python 3.14: scripts/python314.sh installs one")
     def test_python_that_does_not_let_it_in(self):

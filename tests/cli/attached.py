@@ -2,7 +2,7 @@
 
     attached.py MODULES MODE     MODULES: the folder of the package vramtrack, of which only what needs nothing else is imported
 
-MODE: door (it calls allow_attach), asked (as at the import of the package), plain (no package), records (it records itself),
+MODE: allows (it calls allow_attach), asked (as at the import of the package), plain (no package), records (it records itself),
 no_torch, cpu (PyTorch that uses no GPU), hostile (names of $HOSTILE). It says "ready", and answers each line with what its recorder is set to.
 """
 import os
@@ -67,12 +67,12 @@ if mode != "plain":
     package = types.ModuleType("vramtrack")
     package.__path__ = [modules]
     sys.modules["vramtrack"] = package
-    from vramtrack import door
+    from vramtrack import attach_socket
 
     if mode == "asked":
-        door.open_if_asked()
+        attach_socket.open_if_asked()
     else:
-        door.allow_attach()
+        attach_socket.allow_attach()
 print("ready", flush=True)
 while True:
     # Not in readline(): the main thread comes to a line of Python again and again, as a training loop does.

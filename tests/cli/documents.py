@@ -372,7 +372,7 @@ class Manual(unittest.TestCase):
                 self.assertIn("limit 20.0 GiB", text)
                 return status, text
         if command == "attach":
-            with self.program("python", str(TESTS / "cli/attached.py"), str(ROOT / "python/vramtrack"), "door", says="ready") as program:
+            with self.program("python", str(TESTS / "cli/attached.py"), str(ROOT / "python/vramtrack"), "allows", says="ready") as program:
                 status, text = self.run_to_its_end(line.replace("4242", str(program.pid)))
                 self.assertIn("What keeps tensors:", text)
                 return status, text

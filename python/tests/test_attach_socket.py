@@ -1,4 +1,4 @@
-"""The door for `vramtrack attach`, in this process. The program itself is driven in tests/cli/attach.py."""
+"""The socket for `vramtrack attach`, in this process. The program itself is driven in tests/cli/attach.py."""
 import ast
 import os
 import pathlib
@@ -14,20 +14,20 @@ import time
 import pytest
 
 import vramtrack
-from vramtrack import door
+from vramtrack import attach_socket
 
 FOLDER = pathlib.Path(vramtrack.__file__).parent
 #: in the order of cmake/embed_python.cmake
-EMBEDDED = ("recorder", "units", "referrers", "safe_point", "door")
+EMBEDDED = ("recorder", "units", "referrers", "safe_point", "attach_socket")
 
 
 @pytest.fixture
 def runtime(monkeypatch):
     path = tempfile.mkdtemp(prefix="va-")  # the path of a socket is short
     monkeypatch.setenv("XDG_RUNTIME_DIR", path)
-    door._close()
+    attach_socket._close()
     yield pathlib.Path(path)
-    door._close()
+    attach_socket._close()
     shutil.rmtree(path)
 
 
@@ -44,7 +44,7 @@ def in_new_process(code, **environment):
     return done.stdout.split()
 
 
-WHAT_THERE_IS = "import threading, os, vramtrack; print(threading.active_count(), vramtrack.door._door is not None)"
+WHAT_THERE_IS = "import threading, os, vramtrack; print(threading.active_count(), vramtrack.attach_socket._open_socket is not None)"
 
 
 def test_an_import_installs_nothing(runtime):
@@ -67,7 +67,7 @@ def test_a_program_that_cannot_have_it_runs(runtime):
 def test_a_watch_opens_it(runtime, device):
     watch = vramtrack.Watch(driver_library=None, ranks=False).start()
     try:
-        assert door._door is not None and door._door.is_open
+        assert attach_socket._open_socket is not None and attach_socket._open_socket.is_open
         assert vramtrack.allow_attach() == str(runtime / "vramtrack-attach" / str(os.getpid()))
     finally:
         watch.stop()
@@ -75,7 +75,7 @@ def test_a_watch_opens_it(runtime, device):
 
 def connect():
     connection = socket.socket(socket.AF_UNIX)
-    connection.connect(door._door.path)
+    connection.connect(attach_socket._open_socket.path)
     connection.settimeout(30)
     return connection
 
@@ -124,20 +124,20 @@ def test_an_error_of_pytorch_is_told(runtime, torch):
         assert ask(connection, "hello").startswith("ok")
 
 
-def test_a_door_for_one_session(runtime):
-    path = door._open(once=True)
+def test_a_socket_for_one_session(runtime):
+    path = attach_socket._open(once=True)
     with connect() as connection:
         ask(connection, "hello")
     until(lambda: not os.path.exists(path))
-    assert not door._door.is_open
+    assert not attach_socket._open_socket.is_open
     assert os.path.exists(vramtrack.allow_attach())
 
 
-def test_a_forked_child_has_no_door(runtime):
+def test_a_forked_child_has_no_socket(runtime):
     path = vramtrack.allow_attach()
     child = os.fork()
     if child == 0:
-        os._exit(0 if door._door is None and os.path.exists(path) else 1)
+        os._exit(0 if attach_socket._open_socket is None and os.path.exists(path) else 1)
     assert os.waitpid(child, 0)[1] == 0
     with connect() as connection:
         assert ask(connection, "hello").startswith("ok")

@@ -1,4 +1,4 @@
-"""The door for `vramtrack attach`: a socket of this process by which its user, and nobody else, records its allocations for a while.
+"""A socket of this process through which its user, and nobody else, records its allocations for a while (`vramtrack attach`).
 
 A connection is a session. It sends one line at a time and gets one back, "ok ..." or "error: ...":
 
@@ -38,7 +38,7 @@ _IDLE_S = 60.0  # a session that neither records nor asks for this long is over
 _KEPT_S = 5.0  # the longest that the program may have to wait for a look that somebody asked for
 _KEPT_LIMIT = 1000
 
-_door: Optional["Door"] = None
+_open_socket: Optional["AttachSocket"] = None
 _lock = threading.Lock()
 
 
@@ -60,7 +60,7 @@ def folder() -> str:
     return path
 
 
-class Door:
+class AttachSocket:
     """Listens in a daemon thread until close(). A forked child has neither the thread nor the socket."""
 
     def __init__(self, once: bool = False) -> None:
@@ -293,27 +293,27 @@ def _sites(torch: Any) -> Callable[[int, int], str]:
 
 
 def allow_attach() -> str:
-    """Opens the door for `vramtrack attach` until the process ends, and returns the path of its socket. It takes one daemon thread and one
+    """Opens the socket for `vramtrack attach` until the process ends, and returns the path of its socket. It takes one daemon thread and one
     socket that only this user can use, and nothing until somebody attaches. Calling it again changes nothing. OSError: there is no folder
     for the socket."""
     return _open(once=False)
 
 
 def _open(once: bool) -> str:
-    global _door
+    global _open_socket
     with _lock:
-        if _door is None or not _door.is_open:
-            _door = Door(once)
+        if _open_socket is None or not _open_socket.is_open:
+            _open_socket = AttachSocket(once)
         elif not once:
-            _door.stay()
-        return _door.path
+            _open_socket.stay()
+        return _open_socket.path
 
 
 def _close() -> None:
-    global _door
-    door, _door = _door, None
-    if door is not None:
-        door.close()
+    global _open_socket
+    opened, _open_socket = _open_socket, None
+    if opened is not None:
+        opened.close()
 
 
 def _after_fork() -> None:
@@ -327,7 +327,7 @@ atexit.register(_close)
 
 
 def open_if_asked() -> None:
-    """At the import of the package: opens the door where the user has asked for it in the environment, and does nothing otherwise. A
+    """At the import of the package: opens the socket where the user has asked for it in the environment, and does nothing otherwise. A
     program that cannot have it runs as usual."""
     if os.environ.get("VRAMTRACK_ATTACHABLE") == "1" or os.environ.get("VRAMTRACK_PROBE_DIR"):
         try:
