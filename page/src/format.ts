@@ -36,23 +36,28 @@ export function bytesOf(used: number, capacity: number): string {
     : `${(finite(used) / kMiB).toFixed(0)}/${(finite(capacity) / kMiB).toFixed(0)} MiB`;
 }
 
-function mibPerMin(bytesPerS: number, sign: boolean): string {
-  const value = (finite(bytesPerS) * 60) / kMiB;
+/** GiB from 10 GiB/min on, as a model loads. */
+const rateUnit = (bytesPerS: number): [number, string] => (Math.abs(finite(bytesPerS)) * 60 >= 10 * kGiB ? [kGiB, "GiB/min"] : [kMiB, "MiB/min"]);
+
+function rateDigits(bytesPerS: number, unit: number, sign: boolean): string {
+  const value = (finite(bytesPerS) * 60) / unit;
   const size = Math.abs(value);
   const digits = size >= 100 ? 0 : size >= 1 ? 1 : 2;
   if (size < 10 ** -digits / 2) return "0";
   return (sign && value > 0 ? "+" : "") + value.toFixed(digits);
 }
 
-/** "+12.4 MiB/min" */
+/** "+12.4 MiB/min", "+17.0 GiB/min" */
 export function rate(bytesPerS: number): string {
-  return `${mibPerMin(bytesPerS, true)} MiB/min`;
+  const [unit, name] = rateUnit(bytesPerS);
+  return `${rateDigits(bytesPerS, unit, true)} ${name}`;
 }
 
 /** "+50.0 MiB/min (48.0 to 52.3)" */
 export function rateInterval(i: Interval): string {
-  const low = mibPerMin(i.low, false);
-  const high = mibPerMin(i.high, false);
+  const [unit] = rateUnit(i.mid);
+  const low = rateDigits(i.low, unit, false);
+  const high = rateDigits(i.high, unit, false);
   return low === high ? rate(i.mid) : `${rate(i.mid)} (${low} to ${high})`;
 }
 

@@ -39,7 +39,7 @@ def test_changes_have_a_sign(bytes_: float, words: str) -> None:
 
 
 @pytest.mark.parametrize("bytes_per_s, words", [
-    (12.4 * MIB / 60, "12.4 MiB/min"), (250 * MIB / 60, "250 MiB/min"), (-0.3 * MIB / 60, "-0.30 MiB/min"), (1, "0 MiB/min"), (2048 * MIB / 60, "2048 MiB/min"),
+    (12.4 * MIB / 60, "12.4 MiB/min"), (250 * MIB / 60, "250 MiB/min"), (-0.3 * MIB / 60, "-0.30 MiB/min"), (1, "0 MiB/min"), (2048 * MIB / 60, "2048 MiB/min"), (17 * GIB / 60, "17.0 GiB/min"),
 ])  # fmt: skip
 def test_rates_are_those_of_the_program(bytes_per_s: float, words: str) -> None:
     assert format_rate(bytes_per_s) == words

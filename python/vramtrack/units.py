@@ -25,7 +25,9 @@ def format_change(bytes_: float) -> str:
 
 
 def format_rate(bytes_per_s: float) -> str:
-    """ "12.4 MiB/min", "0.30 MiB/min", "250 MiB/min"; "0 MiB/min" if it rounds to nothing."""
-    per_min = bytes_per_s * 60 / MIB if abs(bytes_per_s) < float("inf") else 0.0
+    """ "12.4 MiB/min", "0.30 MiB/min", "250 MiB/min"; "0 MiB/min" if it rounds to nothing; "17.0 GiB/min" from 10 GiB/min on."""
+    per_min = bytes_per_s * 60 if abs(bytes_per_s) < float("inf") else 0.0
+    unit, name = (GIB, "GiB") if abs(per_min) >= 10 * GIB else (MIB, "MiB")
+    per_min /= unit
     words = f"{per_min:.{0 if abs(per_min) >= 100 else 1 if abs(per_min) >= 1 else 2}f}"
-    return f"{words if words.strip('-0.') else '0'} MiB/min"
+    return f"{words if words.strip('-0.') else '0'} {name}/min"

@@ -18,13 +18,22 @@ double finite(double value) {
   return std::isfinite(value) ? value : 0.0;
 }
 
-std::string mib_per_min(double bytes_per_s, bool sign) {
-  const double rate = finite(bytes_per_s) * 60 / kMiB;
-  const double size = std::abs(rate);
+/// `per_min` in the unit of its digits.
+std::string rate_digits(double per_min, bool sign) {
+  const double size = std::abs(per_min);
   const int digits = size >= 100 ? 0 : size >= 1 ? 1 : 2;
-  const double unit = std::pow(10.0, -digits);
-  if (size < unit / 2) return "0";
-  return sign ? fmt::format("{:+.{}f}", rate, digits) : fmt::format("{:.{}f}", rate, digits);
+  if (size < std::pow(10.0, -digits) / 2) return "0";
+  return sign ? fmt::format("{:+.{}f}", per_min, digits) : fmt::format("{:.{}f}", per_min, digits);
+}
+
+struct RateUnit {
+  double bytes_per_min;
+  std::string_view name;
+};
+/// GiB from 10 GiB/min on, as a model loads: five digits of MiB say no more.
+RateUnit rate_unit(double bytes_per_s) {
+  if (std::abs(finite(bytes_per_s)) * 60 >= 10 * kGiB) return {kGiB, " GiB/min"};
+  return {kMiB, " MiB/min"};
 }
 
 }  // namespace
@@ -42,14 +51,19 @@ std::string format_bytes_of(double used_bytes, double capacity_bytes) {
 }
 
 std::string format_rate(double bytes_per_s) {
-  return mib_per_min(bytes_per_s, true) + " MiB/min";
+  const RateUnit unit = rate_unit(bytes_per_s);
+  return rate_digits(finite(bytes_per_s) * 60 / unit.bytes_per_min, true).append(unit.name);
+}
+
+std::string format_mib_per_min(double bytes_per_s) {
+  return rate_digits(finite(bytes_per_s) * 60 / kMiB, true);
 }
 
 std::string format_rate(const Interval& bytes_per_s) {
-  const std::string low = mib_per_min(bytes_per_s.low, false);
-  const std::string high = mib_per_min(bytes_per_s.high, false);
-  if (low == high) return format_rate(bytes_per_s.mid);
-  return fmt::format("{} ({} to {})", format_rate(bytes_per_s.mid), low, high);
+  const RateUnit unit = rate_unit(bytes_per_s.mid);
+  const auto digits = [&unit](double rate) { return rate_digits(finite(rate) * 60 / unit.bytes_per_min, false); };
+  if (digits(bytes_per_s.low) == digits(bytes_per_s.high)) return format_rate(bytes_per_s.mid);
+  return fmt::format("{} ({} to {})", format_rate(bytes_per_s.mid), digits(bytes_per_s.low), digits(bytes_per_s.high));
 }
 
 std::string format_size(std::uint64_t bytes) {

@@ -20,8 +20,10 @@ inline std::string format_bytes(std::uint64_t bytes) {
 }
 /// "12.3/24.0 GiB": both in the unit of the larger one.
 std::string format_bytes_of(double used_bytes, double capacity_bytes);
-/// "+12.4 MiB/min"; "-0.3 MiB/min"; "0 MiB/min" when it rounds to nothing.
+/// "+12.4 MiB/min"; "-0.30 MiB/min"; "0 MiB/min" when it rounds to nothing; "+17.0 GiB/min" from 10 GiB/min on.
 std::string format_rate(double bytes_per_s);
+/// "+12.4", "+17408": in MiB/min at any size, for a column with that heading.
+std::string format_mib_per_min(double bytes_per_s);
 /// "+50.0 MiB/min (48.0 to 52.3)"; without the brackets when they would repeat the figure.
 std::string format_rate(const Interval& bytes_per_s);
 /// "12.3 GiB", "45.6 MiB", "7.8 KiB", "90 bytes": for sizes of any magnitude side by side; "-1.0 MiB" below zero.

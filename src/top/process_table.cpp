@@ -24,8 +24,8 @@ bool has_usual_rates(const Scale& scale) {
 
 std::string growth_figure(const SeriesView& s, const Scale& scale) {
   if (s.verdict.finding.state == State::too_short) return {};
-  const std::string words = scale.rate(s.verdict.finding.growth_bytes_per_s.mid);
-  return has_usual_rates(scale) ? words.substr(0, words.find(' ')) : words;  // the unit is in the table's heading
+  const double rate = s.verdict.finding.growth_bytes_per_s.mid;
+  return has_usual_rates(scale) ? format_mib_per_min(rate) : scale.rate(rate);
 }
 
 enum class Column : std::uint8_t {

@@ -62,6 +62,8 @@ TEST(Format, RatesArePerMinuteAndSigned) {
   EXPECT_EQ(format_rate(0), "0 MiB/min");
   EXPECT_EQ(format_rate(0.001 * kMiB / 60), "0 MiB/min");
   EXPECT_EQ(format_rate(200 * kMiB / 60), "+200 MiB/min");
+  EXPECT_EQ(format_rate(-17 * kGiB / 60), "-17.0 GiB/min");
+  EXPECT_EQ(format_rate(Interval{12 * kGiB / 60, 17 * kGiB / 60, 21 * kGiB / 60}), "+17.0 GiB/min (12.0 to 21.0)");
   EXPECT_EQ(format_rate(Interval{48 * kMiB / 60, 50 * kMiB / 60, 52.3 * kMiB / 60}), "+50.0 MiB/min (48.0 to 52.3)");
   EXPECT_EQ(format_rate(Interval{}), "0 MiB/min");
 }
