@@ -9,6 +9,7 @@
 #include "detect/forecast.hpp"
 #include "detect/judge.hpp"
 #include "detect/rest.hpp"
+#include "detect/rivals.hpp"
 
 namespace vramtrack {
 namespace {
@@ -238,7 +239,8 @@ void Judge::describe_rise(Finding& f, const Evidence& shown) const {
     f.because += "; " + word.describe(figures_);
   // While it waits for that, and if the end of a recording has decided.
   if (shown.most_confidence < 1 && (f.state == State::growing || f.stage == Stage::confirmed_at_end))
-    f.because += "; it may be the morning of a daily load: another day will show";
+    f.because += shown.most_confidence <= kMayBeLoad ? "; it may still be loading"
+                                                     : "; it may be the morning of a daily load: another day will show";
   if (f.state == State::growing) {
     f.because += f.stage == Stage::suspected ? "; suspected, not confirmed yet" : "; not yet decidable";
     if (oom_in_s) {
