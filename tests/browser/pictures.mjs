@@ -49,22 +49,22 @@ const kLines = {
     ],
   },
 };
+/** Each view on a desktop and on a phone, light and dark: "NAME", "NAME-dark", "NAME-phone", "NAME-phone-dark". */
+function everyWay(views) {
+  return Object.fromEntries(Object.entries(views).flatMap(([name, what]) => [["", kDesktop], ["-phone", kPhone]].flatMap(([narrow, size]) =>
+    [["", "light"], ["-dark", "dark"]].map(([dim, theme]) => [`${name}${narrow}${dim}`, { ...what, size, theme }]))));
+}
 /** Of the page: what it is given, where it is opened, and how. */
 const kPages = {
-  "page-overview": { given: "machine", at: "#/", size: kDesktop, theme: "light" },
-  "page-overview-dark": { given: "machine", at: "#/", size: kDesktop, theme: "dark" },
-  "page-overview-phone": { given: "machine", at: "#/", size: kPhone, theme: "dark" },
+  ...everyWay({
+    "page-overview": { given: "machine", at: "#/" },
+    "page-gpu-leaks": { given: "machine", gpu: 0 },
+    "page-gpu-steady": { given: "machine", gpu: 1 },
+    "page-alerts": { given: "machine", at: "#/alerts" },
+    "page-fleet": { given: "fleet", at: "fleet.html", use: (page) => page.click("tr[data-job] summary") },
+  }),
   "page-overview-line": { given: "machine", at: "#/", size: kDesktop, theme: "light", more: kLines, shown: ".leaking-line" },
-  "page-gpu-leaks": { given: "machine", gpu: 0, size: kDesktop, theme: "dark" },
   "page-gpu-leaks-line": { given: "machine", gpu: 0, size: kDesktop, theme: "light", more: kLines, shown: "table.lines", use: (page) => page.click("table.lines summary") },
-  "page-gpu-leaks-phone": { given: "machine", gpu: 0, size: kPhone, theme: "light" },
-  "page-gpu-steady": { given: "machine", gpu: 1, size: kDesktop, theme: "light" },
-  "page-gpu-steady-phone": { given: "machine", gpu: 1, size: kPhone, theme: "dark" },
-  "page-alerts": { given: "machine", at: "#/alerts", size: kDesktop, theme: "dark" },
-  "page-alerts-phone": { given: "machine", at: "#/alerts", size: kPhone, theme: "light" },
-  "page-fleet": { given: "fleet", at: "fleet.html", size: kDesktop, theme: "light", use: (page) => page.click("tr[data-job] summary") },
-  "page-fleet-dark": { given: "fleet", at: "fleet.html", size: kDesktop, theme: "dark" },
-  "page-fleet-phone": { given: "fleet", at: "fleet.html", size: kPhone, theme: "dark" },
 };
 /** The moment itself, and who held the most then. */
 const toTheFailure = async (page) => {
@@ -73,14 +73,14 @@ const toTheFailure = async (page) => {
 };
 /** Files that commands write, from a simulated leak and from the snapshots of timeline.mjs. */
 const kFiles = {
-  "report": { command: ["report", "--format", "html", "--output", "report.html", "gpu.csv", "apps.csv"], file: "report.html", size: kDesktop },
-  "report-phone": { command: ["report", "--format", "html", "--output", "report.html", "gpu.csv", "apps.csv"], file: "report.html", size: kPhone },
-  "timeline-leak": { command: ["snapshot", "page", "--output", "leak.html", "leak.pickle"], file: "leak.html", size: kDesktop },
-  "timeline-fragmentation": { command: ["snapshot", "page", "--output", "gaps.html", "gaps.pickle"], file: "gaps.html", size: kDesktop },
-  "timeline-out-of-memory": { command: ["snapshot", "page", "--output", "full.html", "full.pickle"], file: "full.html", size: kDesktop },
-  "timeline-out-of-memory-close": { command: ["snapshot", "page", "--output", "full.html", "full.pickle"], file: "full.html", size: kDesktop, use: toTheFailure },
-  "timeline-leak-phone": { command: ["snapshot", "page", "--output", "leak.html", "leak.pickle"], file: "leak.html", size: kPhone },
-  "flamegraph": { command: ["snapshot", "flamegraph", "--output", "flame.html", "leak.pickle"], file: "flame.html", size: kDesktop },
+  ...everyWay({
+    "report": { command: ["report", "--format", "html", "--output", "report.html", "gpu.csv", "apps.csv"], file: "report.html" },
+    "timeline-leak": { command: ["snapshot", "page", "--output", "leak.html", "leak.pickle"], file: "leak.html" },
+    "flamegraph": { command: ["snapshot", "flamegraph", "--output", "flame.html", "leak.pickle"], file: "flame.html" },
+  }),
+  "timeline-fragmentation": { command: ["snapshot", "page", "--output", "gaps.html", "gaps.pickle"], file: "gaps.html", size: kDesktop, theme: "light" },
+  "timeline-out-of-memory": { command: ["snapshot", "page", "--output", "full.html", "full.pickle"], file: "full.html", size: kDesktop, theme: "light" },
+  "timeline-out-of-memory-close": { command: ["snapshot", "page", "--output", "full.html", "full.pickle"], file: "full.html", size: kDesktop, theme: "light", use: toTheFailure },
 };
 
 /** A picture of the whole page once its letters are there and two in a row are equal: each takes frames, in which elements follow their new sizes. */
@@ -159,10 +159,10 @@ async function pictureOfPage(browser, { given, at, gpu, size, theme, use, more, 
   }
 }
 
-async function pictureOfFile(browser, folder, { command, file, size, use }) {
+async function pictureOfFile(browser, folder, { command, file, size, theme, use }) {
   const made = spawnSync(binary, command, { cwd: folder, env: { ...process.env, TZ: "UTC" }, encoding: "utf8" });
   if (made.status > 1) throw new Error(made.stderr); // 1: there is a leak
-  const context = await browser.newContext({ viewport: size, offline: true, timezoneId: "UTC", reducedMotion: "reduce" });
+  const context = await browser.newContext({ viewport: size, offline: true, timezoneId: "UTC", colorScheme: theme, reducedMotion: "reduce" });
   try {
     const page = await context.newPage();
     await page.goto(pathToFileURL(join(folder, file)).href);

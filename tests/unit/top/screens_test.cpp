@@ -12,6 +12,7 @@
 #include "top/draw.hpp"
 #include "top/theme.hpp"
 #include "views.hpp"
+#include "watched.hpp"
 
 namespace vramtrack::top {
 namespace {
@@ -72,33 +73,15 @@ std::vector<Case> cases() {
        }},
       {"overview_ended",
        [] {
-         View view;
-         SeriesView gpu = with_gauges(device(0, 0.4, 24, "NVIDIA GeForce RTX 4090"), 0, 41, 0.3);
-         gpu.peak_bytes = static_cast<std::uint64_t>(23.6 * kGiB);
-         SeriesView dead = process(0, 4242, 23.2, "python train.py --config resnet50.yaml");
-         dead.ended = true;
-         End end;
-         end.how = EndKind::out_of_memory;
-         end.time = ago(180);
-         end.pid = 4242;
-         end.command = dead.process->command;
-         end.used_bytes = gpu.peak_bytes;
-         end.growth_bytes_per_s = 2 * kMiB;
-         end.onset = ago(2400);
-         end.confidence = 0.95;
-         gpu.verdict.end = dead.verdict.end = end;
-         view.series = {gpu, dead};
-         Model m = on(std::move(view), Page::overview);
-         m.feed.history = [end](const SeriesKey&, Timestamp from, Timestamp to, std::size_t most) {
-           return crash(end, 0.4 * kGiB, from, to, most);
-         };
+         Model m = watched(kLeaksUntilItDies, 50 * 60);
+         m.ui.page = Page::overview;
          return m;
        }},
       {"overview_young",
        [] {
-         View view = eight_gpus();
-         for (SeriesView& series : view.series) series.first = ago(90);
-         return on(std::move(view), Page::overview);
+         Model m = watched(kEightJobsStart, 90);
+         m.ui.page = Page::overview;
+         return m;
        }},
       {"predict_one", [] { return on(one_gpu(), Page::predict); }},
       {"predict_eight",

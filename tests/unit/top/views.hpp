@@ -134,19 +134,6 @@ inline std::vector<Point> ramp(double end_bytes, double bytes_per_s, Timestamp f
   return resample(points, from, to, most);
 }
 
-/// A ramp that reaches `end.used_bytes` at `end.time`, and `after_bytes` from then on.
-inline std::vector<Point> crash(const End& end, double after_bytes, Timestamp from, Timestamp to, std::size_t most) {
-  std::vector<Point> points;
-  for (int i = 0; i < 600; ++i) {
-    const Timestamp time = ago(3000 - 5 * i);
-    const double until_s = seconds_between(std::max(time, end.onset.value_or(time)), end.time);
-    const double bytes =
-        until_s < 0 ? after_bytes : static_cast<double>(end.used_bytes) - end.growth_bytes_per_s.value_or(0) * until_s;
-    points.push_back({time, time, bytes, bytes, bytes, 1});
-  }
-  return resample(points, from, to, most);
-}
-
 inline Model model_of(View view) {
   Model m;
   view.time = test_now();
