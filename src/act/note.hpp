@@ -22,7 +22,7 @@ struct Note {
   bool incident_is_over = true;         ///< for an alert that has ended: no other of its incident stands
   std::uint32_t suspect_pid = 0;        ///< for a device's alert: the process whose growth explains it; 0: none known
   Severity severity = Severity::watch;  ///< as it is now
-  Timestamp time;                       ///< of the change, by the samples' clock
+  Timestamp time;                       ///< the time of the change, by the samples' clock
   bool ran_out = false;                 ///< for an alert that has ended: its program ran out of memory
   bool silenced = false;                ///< nobody is to be notified now; see live/silences.hpp
   std::string text;                     ///< for people; its first line alone must make sense

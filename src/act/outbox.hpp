@@ -37,7 +37,7 @@ struct Message {
   std::string event;  ///< "raised", "escalated", "resolved", "held_back", "act"
   Severity severity = Severity::watch;
   Timestamp queued;
-  Timestamp time;  ///< of the alert, by the samples' clock
+  Timestamp time;  ///< the time of the alert, by the samples' clock
   std::string device;
   std::uint32_t pid = 0;
   bool ran_out = false;  ///< as in Note

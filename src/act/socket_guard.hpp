@@ -55,7 +55,7 @@ class SocketGuard {
   std::atomic<bool> has_head_{false};
   std::atomic<GuardVerdict> verdict_{GuardVerdict::none};
   Clock::time_point cancelled_at_{};  ///< of the thread
-  std::mutex mutex_;                  ///< of what follows
+  std::mutex mutex_;                  ///< guards what follows
   std::condition_variable changed_;
   std::optional<Descriptor> socket_;
   bool is_over_ = false;

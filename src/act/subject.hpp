@@ -41,7 +41,7 @@ struct Subject {
   double confidence = 0;            ///< 0..1, that it leaks, or that it is stalled
   Interval growth_bytes_per_s;
   std::optional<Interval> ends_in_s;  ///< until memory runs out, if that can be predicted
-  std::uint64_t used_bytes = 0;       ///< of the process, on this device
+  std::uint64_t used_bytes = 0;       ///< the memory used by the process, on this device
   double held_s = 0;                  ///< how long the evidence has existed: since the alert was raised
   bool has_saved = false;             ///< the work itself has reported that it has written its checkpoint
   /// On its device: what no process held when an act that ends the process was due. Any excess afterwards was not

@@ -46,7 +46,7 @@ struct Actuator::Core {
   ActuatorOptions options;
   std::atomic<bool> stop{false};
 
-  mutable std::mutex mutex;  ///< of what follows
+  mutable std::mutex mutex;  ///< guards what follows
   std::uint64_t webhooks = 0;
   std::uint64_t bad_webhooks = 0;
   std::uint64_t alerts = 0;

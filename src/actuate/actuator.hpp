@@ -32,7 +32,7 @@ struct ActuatorOptions {
   std::vector<act::Limit> limits;            ///< fleet_limits()
   ActConfig act;                             ///< `enabled` is not looked at: this is the program that acts
   act::Policies policies;
-  std::string folder;  ///< of the record
+  std::string folder;  ///< the folder of the record
   std::string own_user;
   AskAgent ask;
   Rescan rescan;

@@ -10,7 +10,7 @@ namespace vramtrack::actuate {
 
 struct DaemonOptions {
   LayeredConfig layers;
-  std::string folder;  ///< of the state
+  std::string folder;  ///< the folder of the state
   Rescan rescan;       ///< empty: alerts of machines without an agent are refused
   act::KubernetesAccess kubernetes;
 };

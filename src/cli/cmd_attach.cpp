@@ -111,7 +111,7 @@ int attach(const AttachOptions& options, Console& console) {
   }
   if (options.kept) {
     console.write(records ? "\nWhat keeps more tensors than at the beginning:\n" : "What keeps tensors:\n");
-    if (kept.empty()) console.write("  nothing that Python can see\n");
+    if (kept.empty()) console.write("  nothing that Python can see keeps more\n");
     for (std::size_t i = 0; i < std::min(kept.size(), kKept); ++i) console.write("  " + kept[i] + '\n');
     if (kept.size() > kKept) console.write(fmt::format("  and {} more\n", kept.size() - kKept));
   }

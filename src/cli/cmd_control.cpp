@@ -107,7 +107,7 @@ int show_kept(const std::string& folder, Console& console) {
       return keepers.empty() && !reasons.empty() ? kNothingDone : 0;
     } else if (std::chrono::steady_clock::now() > until) {
       console.error(fmt::format(
-          "the program has answered nothing for {} s: it looks at its next allocation; ask again while it works",
+          "the program has not answered for {} s: it answers at its next allocation, so ask again while it is working",
           kKeptPatience.count()));
       return kNothingDone;
     } else {

@@ -67,8 +67,7 @@ struct Place {
 Result<Place> place_here(const FitOptions& options, const SourcesConfig& config, Console& console) {
   LedgerReader reader(config, [&console](const std::string& text) { console.warn(text); });
   if (!reader.is_open())
-    return fail(
-        fmt::format("no GPU found: {}; name the memory of the GPU that is meant: --memory 24GiB", reader.reasons()));
+    return fail(fmt::format("no GPU found: {}; give the memory of the GPU you mean: --memory 24GiB", reader.reasons()));
   std::optional<Place> best;
   const Ledger ledger = reader.look();
   for (const DeviceLedger& one : ledger.devices) {
@@ -92,7 +91,7 @@ Result<Place> place_here(const FitOptions& options, const SourcesConfig& config,
   if (options.gpu)
     return fail(fmt::format("there is no GPU {} here whose free memory is known; 'vramtrack doctor' lists the GPUs",
                             *options.gpu));
-  return fail("no GPU here reports its free memory; name the memory of the GPU that is meant: --memory 24GiB");
+  return fail("no GPU here reports its free memory; give the memory of the GPU you mean: --memory 24GiB");
 }
 
 sizing::Measured measured(const EarlierRuns& runs) {
@@ -144,7 +143,7 @@ int fit_model(const FitOptions& given, const LayeredConfig& layers, Console& con
       return kFailed;
     }
     if (!runs->any())
-      console.warn("no finished run of this command is known, so the answer is by the model's headers alone");
+      console.warn("no finished run of this command is known, so the answer rests on the model's headers alone");
     else
       sizing::check(answer, place.room, measured(*runs));
   }

@@ -40,7 +40,7 @@ std::vector<LedgerSite> sites_of(const std::optional<std::string>& agent, std::u
 int holders(const HoldersOptions& options, const LayeredConfig& layers, Console& console) {
   LedgerReader reader(layers.config().sources, [&console](const std::string& text) { console.warn(text); });
   if (!reader.is_open()) {
-    console.error(fmt::format("no GPU found: {}; 'vramtrack doctor' says what to do", reader.reasons()));
+    console.error(fmt::format("no GPU found: {}; 'vramtrack doctor' shows what to do", reader.reasons()));
     return 2;
   }
   Ledger ledger = reader.look();

@@ -194,7 +194,7 @@ int reclaim(const ReclaimOptions& options, const LayeredConfig& layers, Console&
   }
   LedgerReader machine(config.sources, [&console](const std::string& text) { console.warn(text); });
   if (!machine.is_open()) {
-    console.error(fmt::format("no GPU found: {}; 'vramtrack doctor' says what to do", machine.reasons()));
+    console.error(fmt::format("no GPU found: {}; 'vramtrack doctor' shows what to do", machine.reasons()));
     return 2;
   }
   act::ReclaimBounds bounds;

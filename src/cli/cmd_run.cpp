@@ -35,7 +35,7 @@ std::string left_behind_words(const std::vector<std::uint32_t>& pids) {
   const std::string all = fmt::format("{}", fmt::join(pids, ", "));
   if (pids.size() == 1)
     return fmt::format(
-        "process {} outlives the program and is no longer recorded; to record all of it, let the program wait for it",
+        "process {} outlives the program and is no longer recorded; to record all of it, make the program wait for it",
         all);
   return fmt::format(
       "processes {} outlive the program and are no longer recorded; to record all of them, let the program wait for "

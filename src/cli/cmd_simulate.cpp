@@ -191,7 +191,7 @@ class Simulation {
       case Stop::interrupt:
         return "you stopped the simulation";
       case Stop::time_is_up:
-        return "the time of --duration was up";
+        return "the time given by --duration was up";
       case Stop::end_of_scenario:
         return "the simulation ended first";
     }

@@ -28,8 +28,8 @@ struct SnapshotOptions {
   bool host = false;                    ///< pinned host memory instead of the devices
   bool json = false;
   std::uint32_t top = 10;                       ///< sites to show
-  std::vector<std::uint64_t> used_bytes;        ///< of the device at each snapshot
-  std::optional<std::uint64_t> capacity_bytes;  ///< of the device
+  std::vector<std::uint64_t> used_bytes;        ///< the memory used by the device at each snapshot
+  std::optional<std::uint64_t> capacity_bytes;  ///< the capacity of the device
   bool at_peak = false;
   std::string format;  ///< of an export
 };

@@ -12,7 +12,7 @@ Result<trace::NamedProfile> choose(SnapshotWork& work, const trace::Snapshot& sn
 }
 
 int snapshot_flamegraph(SnapshotWork& work) {
-  if (work.snapshots.size() > 2) return work.fail("a flame graph is of one snapshot, or of two side by side");
+  if (work.snapshots.size() > 2) return work.fail("a flame graph shows one snapshot, or two side by side");
   std::vector<std::string> pages;
   for (const trace::Snapshot& snapshot : work.snapshots) {
     const auto chosen = choose(work, snapshot);

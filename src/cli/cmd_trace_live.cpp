@@ -211,8 +211,8 @@ class BelowLibraries {
     std::string out;
     for (const auto& [pid, below] : below_) {
       if (below.bytes <= 0) continue;
-      out += fmt::format("pid {}: {} below the libraries: by {} it holds {} more than when the tracing began{}", pid,
-                         format_bytes(static_cast<double>(below.bytes)), below.held.by,
+      out += fmt::format("pid {}: {} below the libraries: according to {}, it holds {} more than when tracing began{}",
+                         pid, format_bytes(static_cast<double>(below.bytes)), below.held.by,
                          format_bytes(static_cast<double>(below.held.bytes)),
                          below.objects > 0 ? fmt::format(", and was given {} objects", below.objects) : "");
       std::string_view before = "; among it, of unknown size: ";
@@ -239,7 +239,7 @@ int run_live(const LiveOptions& given, Console& console) {
   const auto pids = pids_of(options);
   if (!pids) return trace_failed(console, pids.error());
   if (pids->empty() && options.container.empty() && options.job.empty() && options.user.empty() && !options.all)
-    return trace_failed(console, {"name what to trace: --pid, --container, --job, --user or --all"});
+    return trace_failed(console, {"choose what to trace: --pid, --container, --job, --user or --all"});
   if (!options.user.empty()) {
     auto listed = listed_user(options.user);
     if (!listed)
@@ -253,7 +253,7 @@ int run_live(const LiveOptions& given, Console& console) {
     const auto now = process_alive("/proc", pid, scratch);
     named.push_back({pid, now ? now->start_ticks : 0, 0, {}});
   }
-  auto recording = telemetry::Recording::begin(output.draft(), "programs that ran already",
+  auto recording = telemetry::Recording::begin(output.draft(), "programs that were already running",
                                                [&](std::uint32_t pid) { return is_selected(options, *pids, pid); });
   if (!recording) return trace_failed(console, recording.error());
   telemetry::KernelMemory::Options below_options;
@@ -307,16 +307,16 @@ int run_live(const LiveOptions& given, Console& console) {
   if (below) below->look(**recording);
   if (Status written = (*recording)->finish(); !written) return trace_failed(console, written.error());
   if (!(*recording)->has_target())
-    return trace_failed(console, {"no process that was named uses a GPU library that can be traced (CUDA's driver, "
+    return trace_failed(console, {"none of the chosen processes uses a GPU library that can be traced (CUDA's driver, "
                                   "HIP, OpenCL, Vulkan, Level Zero, PyTorch); "
-                                  "'vramtrack doctor' says what is found here"});
+                                  "'vramtrack doctor' shows what was found here"});
   const std::uint64_t lost = (*recording)->lost(), unknown = (*recording)->unknown();
   recording->reset();  // the probes are gone before the report is made
   if (lost > 0) console.warn(telemetry::lost_words(lost));
   if (unknown > 0)
     console.warn(fmt::format(
-        "{} allocations or frees are not in the trace: their processes ended before they could be looked at{}", unknown,
-        options.all ? "" : ", and some may be of processes that were not named"));
+        "{} allocations or frees are not in the trace: their processes ended before they could be examined{}", unknown,
+        options.all ? "" : ", and some may belong to processes that were not chosen"));
   if (Status kept = output.keep(); !kept) return trace_failed(console, kept.error());
   if (below) console.write(below->text());
   console.write(fmt::format("wrote {}\n", printable(output.path())));

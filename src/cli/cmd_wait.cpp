@@ -43,7 +43,7 @@ std::string complete(WaitFor& what) {
   if (what.free_bytes && what.names_processes() && !what.is_gone && !what.is_empty)
     return "--free is about a whole GPU; leave out --pid, --user and --container, or add --empty or --gone";
   if (!what.free_bytes && !what.is_gone && !what.is_empty)
-    return "say what to wait for: --free 20GiB, --empty, --pid N --gone, --user or --container";
+    return "choose what to wait for: --free 20GiB, --empty, --pid N --gone, --user or --container";
   for (std::string& user : what.users) {
     auto listed = listed_user(user);
     if (!listed)
@@ -120,7 +120,7 @@ int wait(const WaitOptions& given, const LayeredConfig& layers, Console& console
   const Config& config = layers.config();
   LedgerReader reader(config.sources, [&console](const std::string& text) { console.warn(text); });
   if (!reader.is_open()) {
-    console.error(fmt::format("no GPU found: {}; 'vramtrack doctor' says what to do", reader.reasons()));
+    console.error(fmt::format("no GPU found: {}; 'vramtrack doctor' shows what to do", reader.reasons()));
     return kFailed;
   }
   std::string path;
@@ -166,7 +166,7 @@ Runner declare(Arguments& arguments) {
       "--pid", "N", "Until this process holds no GPU memory; with --gone, until it has ended",
       whole_number([&what](std::uint64_t n) { what.pids.push_back(static_cast<std::uint32_t>(n)); }, 1, kMostPids));
   arguments.flag("--gone", "With --pid: until the process has ended and the driver no longer lists it", what.is_gone)
-      .in_manual("A later process of the same pid is another one: the time of its start decides.");
+      .in_manual("A later process with the same pid is another process: start times distinguish them.");
   arguments.list("--user", "NAME", "Until no process of this user holds GPU memory", text(what.users));
   arguments.list("--container", "ID", "Until no process of this container or pod (by UID) holds GPU memory",
                  text(what.containers));

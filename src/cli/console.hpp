@@ -45,7 +45,7 @@ class Console {
   /// Call with the mutex held.
   void erase_progress();
 
-  std::mutex mutex_;  ///< of has_progress_ and of what is written: the progress line has its own thread
+  std::mutex mutex_;  ///< guards has_progress_ and of what is written: the progress line has its own thread
   bool has_progress_ = false;
 
   bool terminal_ = false;

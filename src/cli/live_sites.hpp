@@ -24,7 +24,7 @@ struct FoundLeak {
 
 /// The result of reading the trace.
 struct SitesSoFar {
-  std::string json;                    ///< of the whole report, one line
+  std::string json;                    ///< the JSON of the whole report, one line
   std::string verdict;                 ///< for people
   std::vector<FoundLeak> leaks;        ///< the worst first
   std::vector<std::string> suspected;  ///< "train_step (train.py:57): 1.1 GiB in 5,632 blocks"

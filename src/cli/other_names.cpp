@@ -26,7 +26,7 @@ constexpr std::string_view kCompletion =
     "the packages install the completions of bash, zsh and fish; in a checkout they are in contrib/completions";
 constexpr std::string_view kManual =
     "the packages install the page that 'man vramtrack' shows; in a checkout it is docs/man/vramtrack.1";
-constexpr std::string_view kUpdate = "a new version is installed in the way that this one was (docs/install.md)";
+constexpr std::string_view kUpdate = "install a new version in the same way as this one (docs/install.md)";
 constexpr std::string_view kQuiet = "add >/dev/null: the exit status gives the result";
 constexpr std::string_view kService =
     "Ctrl-C ends a command; 'systemctl' starts and stops the services that the .deb installs (docs/install.md)";

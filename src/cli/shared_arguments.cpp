@@ -115,7 +115,8 @@ void add_speed(Arguments& arguments, double& into, std::string help) {
   arguments.option("--speed", "FACTOR", std::move(help), [&into](const std::string& word) -> Status {
     double speed = 0;
     const Status read = number(speed, 0, std::numeric_limits<double>::max())(word);
-    if (!read || speed <= 0) return fail("'" + word + "' is not a number greater than zero, for example 60");
+    if (!read || speed <= 0)
+      return fail("'" + word + "' is not valid: give a number greater than zero, for example 60");
     into = speed;
     return {};
   });

@@ -9,7 +9,7 @@ namespace vramtrack {
 
 /// Two marks of one boot show how much time passed between them, whatever was done to the time of day meanwhile.
 struct ClockMark {
-  std::string boot_id;    ///< of this start of the machine; empty: not a machine's clock, equal to no other
+  std::string boot_id;    ///< the boot id of this start of the machine; empty: not a machine's clock, equal to no other
   Duration since_boot{};  ///< nobody can set it, and it continues while the machine sleeps
   Timestamp wall;         ///< the time of day
   Timestamp stamp;        ///< what a sample of this moment is stamped with

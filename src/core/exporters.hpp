@@ -47,8 +47,8 @@ enum class Role : std::uint8_t { used, free, reserved, total, process, busy, rec
 struct MetricMeaning {
   const Exporter* exporter = nullptr;
   Role role = Role::used;
-  std::size_t rank = 0;       ///< of the exporter: the lower one is preferred
-  std::size_t name_rank = 0;  ///< of the name among those of its role, likewise
+  std::size_t rank = 0;       ///< the rank of the exporter: the lower one is preferred
+  std::size_t name_rank = 0;  ///< the rank of the name among those of its role, likewise
   double unit_bytes = 1;      ///< what one unit of its values is; of a share of time, the share that it is; of
                               ///< what is received, bytes per second
 };

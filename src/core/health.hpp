@@ -58,7 +58,7 @@ struct DeviceHealth {
 
 /// The last XID error of a device.
 struct LastXid {
-  Timestamp time;  ///< of the poll that received it
+  Timestamp time;  ///< the time of the poll that received it
   std::uint64_t code = 0;
   std::string text;  ///< "XID 79: the GPU has fallen off the bus"
   friend bool operator==(const LastXid&, const LastXid&) = default;

@@ -42,7 +42,7 @@ class OutputFile {
 
   std::string path_;
   int fd_ = -1;
-  int folder_ = -1;    ///< of the file that is replaced; -1: written at once
+  int folder_ = -1;    ///< the folder of the file that is replaced; -1: written at once
   std::string name_;   ///< in it
   std::string waits_;  ///< to be written
   int error_ = 0;

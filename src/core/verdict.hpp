@@ -135,19 +135,19 @@ struct Suspect {
   std::uint32_t pid = 0;
   std::uint64_t pid_start_ticks = 0;
   std::string command;
-  double share = 0;  ///< of the device's growth since onset, 0..1
+  double share = 0;  ///< the share of the device's growth since onset, 0..1
 };
 
 /// The end of a process or, for a device, of the process that used most of it or that grew.
 struct End {
   EndKind how = EndKind::ended;
-  Timestamp time;         ///< of the last sample before it
+  Timestamp time;         ///< the time of the last sample before it
   std::uint32_t pid = 0;  ///< 0: not known
   std::uint64_t pid_start_ticks = 0;
   std::string command;                       ///< empty when unknown
-  std::uint64_t used_bytes = 0;              ///< of the series, at `time`
+  std::uint64_t used_bytes = 0;              ///< the memory used by the series, at `time`
   std::optional<double> growth_bytes_per_s;  ///< at `time`, where it grew
-  std::optional<Timestamp> onset;            ///< of that growth
+  std::optional<Timestamp> onset;            ///< the onset of that growth
   std::optional<double> confidence;          ///< that it was a leak, as last reported
   std::optional<double> r_squared;           ///< of that growth
   bool while_loading = false;                ///< memory ran out while its program loaded, or may have: it did not fit
@@ -159,9 +159,9 @@ struct Run {
   std::optional<Timestamp> end;  ///< its last; nullopt: it goes on
   std::uint64_t peak_bytes = 0;
   EndKind how = EndKind::ended;              ///< if it has ended
-  std::uint32_t pid = 0;                     ///< of the process that ended with it; 0: not known
+  std::uint32_t pid = 0;                     ///< the pid of the process that ended with it; 0: not known
   std::optional<double> growth_bytes_per_s;  ///< at its end, or now; nullopt: it did not grow
-  std::optional<Timestamp> onset;            ///< of that growth
+  std::optional<Timestamp> onset;            ///< the onset of that growth
   std::optional<Timestamp> first_alert;      ///< when the first alert that was not withdrawn was raised
 };
 

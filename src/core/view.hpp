@@ -77,7 +77,7 @@ struct Notice {
 };
 
 struct View {
-  Timestamp time;                  ///< of the last sample taken in
+  Timestamp time;                  ///< the time of the last sample taken in
   bool clock_is_relative = false;  ///< times are offsets from zero, not dates
   Scale scale;                     ///< of a recording: its functions write the figures below
   std::vector<std::string> files;  ///< of a recording; empty when live

@@ -14,7 +14,7 @@ struct MemoryWall {
   std::uint64_t bytes = 0;
   std::uint64_t used_bytes = 0;   ///< of that, by all processes that share it
   std::uint32_t processes = 0;    ///< that share it on the device, this one among them; 0: not known
-  double growth_bytes_per_s = 0;  ///< of all of them together
+  double growth_bytes_per_s = 0;  ///< the growth of all of them together
   std::string name;               ///< who set it, and where: "dmem.max of /kubepods.slice/pod1"; untrusted
   friend bool operator==(const MemoryWall&, const MemoryWall&) = default;
 };

@@ -28,7 +28,7 @@ inline constexpr double kChurnExplains = 0.5;
 /// Processes of one program that came one after another and did not go: workers that are replaced and stay, contexts
 /// that nobody closes. Each stands still, so only their number shows it.
 struct Pile {
-  std::string command;  ///< of one of them
+  std::string command;  ///< the command of one of them
   std::size_t processes = 0;
   double bytes = 0;  ///< that they hold
 };

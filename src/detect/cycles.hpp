@@ -49,7 +49,7 @@ struct CycleTrend {
   double cycle_s = 0;      ///< likewise
   double low_every_s = 0;  ///< in the mean, between two lows
   double net_bytes = 0;
-  double level_bytes = 0;  ///< of the latest low
+  double level_bytes = 0;  ///< the level of the latest low
   Timestamp onset{};
   double chance = 1;       ///< weight of chance, relative to a leak's 1
   double probability = 0;  ///< of a leak

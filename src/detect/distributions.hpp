@@ -30,7 +30,7 @@ class Distributions {
 
   Timestamp begin_{};
   bool open_ = false;
-  std::vector<float> samples_;  ///< of the open block: every `stride_`-th
+  std::vector<float> samples_;  ///< the samples of the open block: every `stride_`-th
   std::size_t stride_ = 1;
   std::size_t seen_ = 0;
   std::vector<Quantiles> first_;  ///< until there are enough for a reference

@@ -55,7 +55,7 @@ class Growth {
  private:
   struct Foretold {
     Timestamp end;      ///< the middle
-    double spread = 0;  ///< of the logarithm of the time left: from the middle to either side
+    double spread = 0;  ///< the spread of the logarithm of the time left: from the middle to either side
   };
 
   void review(const Scales& scales, std::size_t finest, Timestamp now);

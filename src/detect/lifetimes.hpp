@@ -22,7 +22,7 @@ struct LifetimesWord {
   };
   Kind kind = Kind::none;
   std::string site;      ///< the line that grew most
-  double age_s = 0;      ///< of what it allocated as long ago ...
+  double age_s = 0;      ///< the age of what it allocated as long ago ...
   double share = 0;      ///< ... this share is still live
   double stopped_s = 0;  ///< since the last allocation
 

@@ -10,10 +10,10 @@ namespace vramtrack {
 struct Fit {
   double slope_per_s = 0;
   double r_squared = 0;        ///< 0 for a constant series: there is no variance to explain
-  double autocorrelation = 0;  ///< of the residuals at lag 1, 0 to 1
+  double autocorrelation = 0;  ///< the autocorrelation of the residuals at lag 1, 0 to 1
   double effective_n = 0;      ///< samples, as if independent
   double slope_se = 0;         ///< standard error of the slope, by effective_n
-  double p_value = 1;          ///< of "the slope is not positive"
+  double p_value = 1;          ///< the p-value of "the slope is not positive"
   /// The fitted value at `t_s`.
   [[nodiscard]] double at(double t_s) const { return mean_y + slope_per_s * (t_s - mean_t); }
   /// The residual of a sample.

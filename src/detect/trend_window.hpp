@@ -62,7 +62,7 @@ class TrendWindow {
 
   double window_s_;
   Duration width_;
-  Timestamp origin_{};    ///< of the first sample since clear()
+  Timestamp origin_{};    ///< the time of the first sample since clear()
   Timestamp slot_end_{};  ///< of the pending sample's slot
   std::int64_t pending_slot_ = 0;
   Ring<Bucket, kBuckets + 2> closed_;

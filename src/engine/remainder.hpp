@@ -106,7 +106,7 @@ class Remainder {
   std::optional<Timestamp> closed_;
   double listing_period_s_ = 0;  ///< the longest recent one
   double reading_period_s_ = 0;
-  std::optional<Bounds> bounds_;  ///< of the previous listing
+  std::optional<Bounds> bounds_;  ///< the bounds of the previous listing
   std::optional<double> value_;
 };
 

@@ -135,8 +135,8 @@ struct SeriesState {
   ProcessLoad load;
   std::optional<Timestamp> reviewed;
   bool reviewed_for_leak = false;  ///< whether it was to be shown as a leak then
-  Timestamp peak_time{};           ///< of the last new peak that was more than 1 % above the one before
-  Timestamp prior_time{};          ///< of the sample before the last
+  Timestamp peak_time{};           ///< the time of the last new peak that was more than 1 % above the one before
+  Timestamp prior_time{};          ///< the time of the sample before the last
   Timestamp top_time{};            ///< where the fall in the last samples began; else the last sample
   Timestamp first_time{};
   Timestamp last_time{};

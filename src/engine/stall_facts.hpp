@@ -14,7 +14,7 @@ namespace vramtrack {
 /// the watch.
 struct StallFacts {
   ProcessProgress now;  ///< the last reading
-  Timestamp time;       ///< of that reading
+  Timestamp time;       ///< the time of that reading
   std::uint64_t held_bytes = 0;
   std::string slurm_job;
 

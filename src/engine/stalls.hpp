@@ -60,7 +60,7 @@ class Stalls {
     std::optional<Timestamp> spins_cpu, spins_gpu, in_state, waiting;  ///< since when
     bool cool = false;                                                 ///< since `spins_gpu`
     double cpu_ratio = 0;
-    std::string group;  ///< of siblings
+    std::string group;  ///< the group of siblings
     std::uint64_t held_bytes = 0;
     const DeviceState* device = nullptr;  ///< where it holds most
     SeriesId series{};                    ///< the series of its memory there

@@ -36,15 +36,16 @@ struct LeakingJob {
   std::string program;  ///< Workload::program(), or empty
   bool is_named = false;
   std::vector<LeakingGpu> leaks;   ///< in the order in which the growth began: the first rank that leaks is the first
-  std::size_t gpus = 0;            ///< of the job, leaking or not
-  std::vector<std::string> nodes;  ///< of the job
+  std::size_t gpus = 0;            ///< the GPUs of the job, leaking or not
+  std::vector<std::string> nodes;  ///< the nodes of the job
   std::vector<std::string> leaking_nodes;
   JobState state = JobState::ended;
-  double growth_bytes_per_s = 0;     ///< of all its leaking GPUs
+  double growth_bytes_per_s = 0;     ///< the growth of all its leaking GPUs
   std::optional<Interval> oom_in_s;  ///< of the GPU whose memory ends first
   /// The key-value cache of an inference server on one of its GPUs: the share in use; nullopt: none is known.
   std::optional<double> cache_ratio;
-  double gpu_hours = 0;  ///< of all its GPUs since it began, within the time scanned: the work a crash may lose
+  double gpu_hours =
+      0;  ///< the GPU-hours of all its GPUs since it began, within the time scanned: the work a crash may lose
 };
 
 /// What leaks when these use the GPU: "job 1234", "ml/a, ml/b" of those who share it; of nobody known: "node1 GPU 3".

@@ -19,8 +19,8 @@ struct Track {
   PackedSeries samples;
   Workload workload;
   std::string scrape;         ///< which of several that read the GPU: another replica of the server, another exporter
-  std::size_t rank = 0;       ///< of the exporter
-  std::size_t name_rank = 0;  ///< of the metric among its exporter's
+  std::size_t rank = 0;       ///< the rank of the exporter
+  std::size_t name_rank = 0;  ///< the rank of the metric among its exporter's
   bool is_by_agent = false;
   bool is_free = false;  ///< what is free; take() makes it what is used
 };

@@ -18,7 +18,8 @@ struct GpuVerdict {
   DeviceInfo device;  ///< with its latest host, and its capacity where that is known
   bool has_uuid = false;
   Verdict verdict;
-  std::vector<Alert> alerts;       ///< of leaks, in the order raised; those that are only shown have no paged_because
+  std::vector<Alert>
+      alerts;  ///< the alerts of leaks, in the order raised; those that are only shown have no paged_because
   std::optional<Alert> suspicion;  ///< that stands, and is not shown as a leak
   std::uint64_t used_bytes = 0;
   std::uint64_t samples = 0;

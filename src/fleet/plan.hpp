@@ -34,7 +34,7 @@ struct Page {
   struct Part {
     std::size_t source = 0;           ///< of Plan::sources
     std::vector<std::string> values;  ///< of its label
-    std::vector<std::string> hosts;   ///< of each value, its machine
+    std::vector<std::string> hosts;   ///< the machine of each value
   };
   std::vector<std::string> hosts;  ///< as in Roster::machine_of(), sorted
   std::vector<Part> parts;

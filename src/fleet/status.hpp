@@ -15,7 +15,7 @@ struct PassStatus {
   double every_s = 30;
   std::uint64_t passes = 0;
   std::uint64_t failed_passes = 0;
-  std::uint64_t samples = 0;  ///< of all passes
+  std::uint64_t samples = 0;  ///< the samples of all passes
   std::string trouble;        ///< why the last one failed; empty: it did not
 };
 

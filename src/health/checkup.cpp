@@ -150,7 +150,7 @@ HealthCheckup check_health(const HealthFacts& facts, HealthSeverity fail_on) {
   conclude_devices(facts, out);
   if (facts.devices.empty() && out.unchecked.empty())
     out.unchecked.push_back({"the GPUs", facts.absent.empty() ? "there is none here" : facts.absent,
-                             "'vramtrack doctor' says what is missing"});
+                             "'vramtrack doctor' shows what is missing"});
   order(out.findings, [](const HealthFinding& a, const HealthFinding& b) { return a.severity > b.severity; });
   const bool fails = !out.findings.empty() && out.findings.front().severity >= fail_on;
   out.status = fails ? HealthStatus::unhealthy : out.unchecked.empty() ? HealthStatus::healthy : HealthStatus::unknown;

@@ -41,7 +41,7 @@ struct HealthFacts {
     std::string error;      ///< why it could not be read
     std::vector<DriverEvent> events;
     std::uint64_t dropped = 0;
-    double uptime_s = 0;     ///< of the machine now, on the log's clock; 0: not known, no ages are shown
+    double uptime_s = 0;     ///< the uptime of the machine now, on the log's clock; 0: not known, no ages are shown
     std::string span_words;  ///< what of it was read: "the last 24 h"
   };
   Timestamp now;
@@ -50,7 +50,7 @@ struct HealthFacts {
   std::vector<int> wanted;         ///< the indices that are asked for; empty: all
   std::string absent;              ///< why there is no source, in one line; empty where there is one
   std::optional<NvmlCheck> nvml;   ///< empty: NVIDIA's GPUs are not asked for
-  std::string module_version;      ///< of the NVIDIA driver's kernel module; empty: it is not loaded
+  std::string module_version;      ///< the version of the NVIDIA driver's kernel module; empty: it is not loaded
   Log log;
   std::optional<Ledger> ledger;  ///< where the GPUs are expected to be empty
 };
@@ -60,7 +60,7 @@ struct HealthFinding {
   std::string kind;   ///< for programs; docs/health.md lists them
   DeviceInfo device;  ///< without an id: a GPU that is known by its PCI address alone, or the machine
   std::string what;   ///< "XID 79: the GPU has fallen off the bus"
-  std::string cause;  ///< whose fault it usually is: application, driver, hardware, power; empty: not known
+  std::string cause;  ///< what usually causes it: application, driver, hardware, power; empty: not known
   std::string evidence;
   std::string advice;
 };

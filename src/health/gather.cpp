@@ -85,7 +85,7 @@ void read_lines(const std::string& path, DriverLogReader& reader, HealthFacts::L
     reader.lines(std::string_view(rest).substr(0, end + 1));
     rest.erase(0, end + 1);
   }
-  out.error = fmt::format("{} has more than 64 MiB; pass only the part of the last days", path);
+  out.error = fmt::format("{} has more than 64 MiB; pass only the last few days", path);
 }
 
 bool is_device(const std::string& path) {
@@ -124,7 +124,7 @@ void poll_sources(const SourcesConfig& config, const HealthRequest& request, Hea
       if (reading.device_id == info.id && reading.health) device.health = reading.health;
     for (const Event& event : batch.events)
       if (event.device_id == info.id && event.kind == Event::Kind::device_lost)
-        device.lost = event.text.empty() ? "the driver does not say why" : event.text;
+        device.lost = event.text.empty() ? "the driver gives no reason" : event.text;
     out.devices.push_back(std::move(device));
   }
   if (!request.expects_empty) return;

@@ -144,13 +144,13 @@ void LifeWatch::compare(Family& family, const std::map<std::uint32_t, Member>& n
   else if (started)
     family.sign = "it started a process";
   else if (family.in_turns >= kLooks)
-    family.sign = "it computed and waited in turns";
+    family.sign = "it alternated between computing and waiting";
   else if (family.new_pages >= kLooks)
     family.sign = "it used more and more of its memory";
   else if (family.children_computed >= kLooks)
     family.sign = "its children computed";
   else if (family.looked_around >= kLooks)
-    family.sign = "it slept and looked around in turns";
+    family.sign = "it alternated between sleeping and polling";
 }
 
 void LifeWatch::look() {
@@ -188,7 +188,7 @@ bool LifeWatch::is_decided() const {
 std::string LifeWatch::sign_of(std::size_t worker) const {
   const Family& family = families_[worker];
   if (family.has_ended) return {};
-  if (family.sign.empty() && family.looks > 0 && family.starved == family.looks) return "it got no core";
+  if (family.sign.empty() && family.looks > 0 && family.starved == family.looks) return "it got no CPU time";
   return family.sign;
 }
 

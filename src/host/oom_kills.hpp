@@ -28,7 +28,7 @@ class OomKillReader {
   std::optional<OomKill> record(std::string_view record);
 
  private:
-  std::uint32_t pid_ = 0;  ///< of the record before, which names the cgroup
+  std::uint32_t pid_ = 0;  ///< the pid of the record before, which names the cgroup
   std::string cgroup_;
 };
 

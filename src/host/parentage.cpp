@@ -402,7 +402,7 @@ struct LostWorkers::Moment {
     if (std::string why = why_found(pid, Worker(), lost); !why.empty()) return why;
     for (const ProcessLink& link : links.of(pid)) {
       if (link.kind != ProcessLink::Kind::connection) continue;
-      if (link.is_unknown) return "it is connected to somebody who is not visible here";
+      if (link.is_unknown) return "it is connected to a process that is not visible here";
       for (const std::uint32_t other : link.others)
         if (!lost.contains(other) && !is_below(other, lost)) return words(other) + " is connected to it";
     }
@@ -412,7 +412,8 @@ struct LostWorkers::Moment {
   /// Why somebody may wait for `pid`, in one clause, if only `lost` ones do not; empty: nobody does.
   std::string why_kept(std::uint32_t pid, const Worker& worker, const std::map<std::uint32_t, Worker>& lost) {
     const ListedProcess& process = *find(pid);
-    if (process.session == pid && worker.port == 0) return "it leads a session of its own, as one left to run does";
+    if (process.session == pid && worker.port == 0)
+      return "it leads a session of its own, as a process left to run does";
     if (find(process.parent_pid) == nullptr)
       return fmt::format("its parent, pid {}, is not visible here", process.parent_pid);
     if (!lost.contains(process.parent_pid) && may_have_its_starter(process))
@@ -426,7 +427,7 @@ struct LostWorkers::Moment {
     std::vector<ProcessLink> all_links = links.of(pid);
     all_links.push_back(links.memory_of(pid));
     for (const ProcessLink& link : all_links) {
-      const char* const what = link.kind == ProcessLink::Kind::pipe         ? "holds the other end of a pipe of it"
+      const char* const what = link.kind == ProcessLink::Kind::pipe         ? "holds the other end of one of its pipes"
                                : link.kind == ProcessLink::Kind::connection ? "is connected to it"
                                                                             : "shares memory with it";
       // Whoever is younger than the worker has an end of the worker's own pipes by inheritance only, unless it waits
@@ -439,7 +440,7 @@ struct LostWorkers::Moment {
       if (link.is_unknown)
         return link.kind == ProcessLink::Kind::memory
                    ? "another user may share its memory in /dev/shm, whose processes this user may not read"
-                   : "it is connected to somebody who is not visible here";
+                   : "it is connected to a process that is not visible here";
     }
     const std::set<std::uint32_t> self = {pid};
     for (const ListedProcess& other : all) {
@@ -455,11 +456,11 @@ struct LostWorkers::Moment {
       return "its parent runs the same command";
     if (std::string why = why_found(pid, worker, lost); !why.empty()) return why;
     if (const OpenEnds& ends = links.ends_of(pid); !ends.named_pipe.empty())
-      return fmt::format("it has {} open, a pipe that others find", ends.named_pipe);
+      return fmt::format("it has {} open, a named pipe that others can open", ends.named_pipe);
     else if (!ends.other_socket.empty())
-      return fmt::format("it has a socket of {}, of which nothing shows", ends.other_socket);
+      return fmt::format("it has a {} socket, and what that is for is unknown", ends.other_socket);
     else if (ends.watches_files)
-      return "it watches files, in which it may get its work";
+      return "it watches files, through which it may receive work";
     for (const ListedProcess& other : all) {
       if (!lost.contains(other.pid) && !is_below(other.pid, lost) && links.ends_of(other.pid).awaited.contains(pid))
         return fmt::format("{} waits for its end", words(other.pid));

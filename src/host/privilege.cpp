@@ -74,8 +74,7 @@ Result<std::vector<std::string>> trusted_command(std::vector<std::string> argv) 
   std::string& program = argv.front();
   program = found_in_path(program);
   if (const std::string writer = others_who_write(program); !writer.empty())
-    return fail(
-        fmt::format("the program {} is not run, because another user could make it another one: {}", program, writer));
+    return fail(fmt::format("the program {} is not run, because another user could replace it: {}", program, writer));
   for (auto argument = argv.begin() + 1; argument != argv.end(); ++argument)
     for (const std::string& path : paths_in(*argument))
       if (const std::string writer = is_regular(path) ? others_who_write(path) : std::string(); !writer.empty())
@@ -90,8 +89,7 @@ Status trusted_library(const std::string& path) {
   if (!is_privileged() || path.find('/') == std::string::npos) return {};
   const std::string writer = others_who_write(path);
   if (writer.empty()) return {};
-  return fail(
-      fmt::format("the library {} is not loaded, because another user could make it another one: {}", path, writer));
+  return fail(fmt::format("the library {} is not loaded, because another user could replace it: {}", path, writer));
 }
 
 void keep_capabilities() {

@@ -22,7 +22,7 @@ struct ProcessStat {
   std::uint32_t session = 0;
   bool is_forked_only = false;         ///< it has started no program since it was forked
   std::uint64_t terminal = 0;          ///< number of its terminal; 0: none
-  std::int64_t foreground_group = -1;  ///< of that terminal
+  std::int64_t foreground_group = -1;  ///< the foreground process group of that terminal
   std::uint64_t cpu_ticks = 0;         ///< user and system time of all its threads
   std::uint64_t waited_ticks = 0;      ///< of the children that it has waited for
   std::uint64_t page_faults = 0;       ///< pages that it touched and the kernel had to provide

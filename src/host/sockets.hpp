@@ -47,7 +47,7 @@ struct Addresses {
   std::set<std::uint16_t> assigned;   ///< TCP ports assigned by the system: known only to programs that got them
   std::set<std::uint16_t> chosen;     ///< the other TCP ports
   std::set<std::uint16_t> datagrams;  ///< UDP ports that it has bound, other than those that the system assigns
-  std::set<std::string> names;        ///< of Unix sockets, as UnixListener::name
+  std::set<std::string> names;        ///< the names of Unix sockets, as UnixListener::name
 };
 
 /// The ports that the system assigns when a program does not ask for one; [low, high].

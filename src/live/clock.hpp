@@ -22,7 +22,8 @@ struct Clock {
   std::function<ClockReading()> read;
   std::function<SteadyTime()> steady;           ///< the clock in which deadlines are counted
   std::function<bool(SteadyTime)> sleep_until;  ///< false: asked to end meanwhile. A past deadline returns at once.
-  std::string boot_id;  ///< of this start of the machine, to compare readings of two runs. Empty: of this run only
+  std::string
+      boot_id;  ///< the boot id of this start of the machine, to compare readings of two runs. Empty: of this run only
 };
 
 /// This machine's time of day, for messages to people; samples are stamped by a loop's Clock.

@@ -123,7 +123,7 @@ class Pipeline {
   std::unique_ptr<Store> store_;
   std::vector<std::string> source_warnings_;
   std::vector<std::string> files_;
-  std::vector<AlertChange> changes_;  ///< of this tick
+  std::vector<AlertChange> changes_;  ///< the changes of this tick
   std::optional<ProgramMemory> memory_;
   bool resuming_ = false;  ///< what happens has already been recorded and reported
   bool resumed_ = false;

@@ -116,7 +116,7 @@ Status check_silence(const Silence& s, Timestamp now) {
     if (printable(s.*field.member) != s.*field.member)
       return fail(fmt::format("'{}' must not contain control characters", field.name));
   const bool any = !s.gpu.empty() || !s.command.empty() || !s.user.empty() || s.pid != 0;
-  if (!any && !s.all) return fail("say what to silence: a GPU, a command, a user or a pid; or all");
+  if (!any && !s.all) return fail("choose what to silence: a GPU, a command, a user or a pid; or all");
   if (any && s.all) return fail("'all' silences everything: leave out either 'all' or the other conditions");
   const Timestamp begins = std::max(s.begins, now);
   if (s.ends <= s.begins) return fail("the silence must end after it begins");

@@ -93,7 +93,7 @@ std::string wait_words(const WaitFor& what) {
     out.push_back(fmt::format("{} free on {}{}", format_bytes(static_cast<double>(*what.free_bytes)),
                               are_several ? "each of " : "", named.empty() ? "every GPU" : named));
   if (what.is_empty && what.names_processes())
-    out.push_back(fmt::format("{} to hold no memory of {}", subject_words(what), named.empty() ? "any GPU" : named));
+    out.push_back(fmt::format("{} to hold no memory on {}", subject_words(what), named.empty() ? "any GPU" : named));
   else if (what.is_empty)
     out.push_back(fmt::format("{} to be empty", named.empty() ? "every GPU" : named));
   if (what.is_gone) out.push_back(counted("pid", what.pids) + " to end");

@@ -38,7 +38,7 @@ class WallRounds {
   KnownWalls walls_;
   Timestamp next_ = Timestamp::min();
   Timestamp last_ = Timestamp::min();
-  std::uint64_t device_revision_ = 0;            ///< of the catalog, as of the last look at its devices
+  std::uint64_t device_revision_ = 0;            ///< the revision of the catalog, as of the last look at its devices
   std::map<std::string, std::uint64_t> totals_;  ///< bytes by device id, as reported
   std::map<Process, Limits> known_;
   std::map<std::pair<std::string, std::string>, std::uint64_t> reported_;  ///< bytes by device id and name

@@ -15,7 +15,7 @@ namespace vramtrack {
 struct Heading {
   int level = 2;
   std::string text;
-  Tone tone = Tone::plain;  ///< of the part after ": "
+  Tone tone = Tone::plain;  ///< the tone of the part after ": "
 };
 
 struct Paragraph {
@@ -30,7 +30,7 @@ struct Facts {
 struct Table {
   std::vector<std::string> header;
   std::vector<std::vector<std::string>> rows;
-  std::vector<Tone> tones;         ///< of the rows' first column; may be shorter
+  std::vector<Tone> tones;         ///< the tones of the rows' first column; may be shorter
   std::vector<std::size_t> right;  ///< columns of figures: right-aligned
   bool prose = false;              ///< the last column is a sentence, shown below its row if the form can do that
 };

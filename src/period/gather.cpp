@@ -261,7 +261,7 @@ Error ReportGatherer::nothing_of(const RecordedPart& part, const Catalog& catalo
                              part.files.size() == 1 ? printable(part.files.front()) + " is" : "the files are",
                              extent_words(read_, range_, catalog), advice_)};
   return Error{
-      fmt::format("no usable sample; check the file, or say what it is with {}", name_of(Option::input_format))};
+      fmt::format("no usable sample; check the file, or name its format with {}", name_of(Option::input_format))};
 }
 
 Result<PeriodReport> ReportGatherer::gather(const RecordedInfo& kind, const std::vector<std::string>& files,

@@ -63,7 +63,7 @@ class ReportGatherer {
   std::optional<Timestamp> recording_begin_;
   TicksRead read_;
   std::vector<Notice> notices_;
-  std::vector<std::string> findings_;  ///< of the last watch, next to its series
+  std::vector<std::string> findings_;  ///< the findings of the last watch, next to its series
   bool alerts_are_recorded_ = false;
   PeriodReport report_;
 };

@@ -23,7 +23,7 @@ struct PeriodSeries {
   bool gone = false;        ///< not seen at the end of the period, and its end was not seen either
   bool has_verdict = true;  ///< false: only summaries remain, too coarse to judge
   std::vector<PeriodAlert> alerts;
-  std::vector<HistoryPoint> history;  ///< of the period only
+  std::vector<HistoryPoint> history;  ///< the history of the period only
   /// In the whole recording, not only in the period.
   std::optional<Timestamp> first_seen;
   bool seen_from_start = false;  ///< it existed before: first_seen is not its beginning
@@ -72,7 +72,7 @@ struct JobCrash : JobLoss {
 /// Memory of one device that was held but did no work, as far as known.
 struct IdleDevice {
   std::string device_id;
-  double observed_h = 0;  ///< of the period with samples
+  double observed_h = 0;  ///< the hours of the period with samples
   double orphaned_h = 0;  ///< more than the driver's share was held, but by no visible process
   double unused_h = 0;    ///< memory was held but no kernel ran; only if utilisation is known
   double share_h = 0;     ///< both, weighted by the share of the device's memory that was held
@@ -112,7 +112,7 @@ struct PeriodReport {
   std::optional<Timestamp> last;
   bool clock_is_relative = false;
   bool is_log = false;  ///< made from logs, not from a store
-  Scale scale;          ///< of the recording
+  Scale scale;          ///< the scale of the recording
   std::uint64_t samples = 0;
   double bucket_s = 0;               ///< width of a HistoryPoint
   std::vector<PeriodSeries> series;  ///< devices first (by index), then processes by device and peak

@@ -19,7 +19,7 @@ using DevicePointer = void*;
 using AllocationHandle = void*;
 
 struct Extent {
-  std::size_t width;  ///< of elements for arrays, of bytes for pitched memory
+  std::size_t width;  ///< the width of elements for arrays, of bytes for pitched memory
   std::size_t height;
   std::size_t depth;
 };

@@ -126,11 +126,12 @@ bool contains(const char* text, std::string_view part) {
 /// nullptr: the search can run in it.
 const char* unfit() {
   const char* version = python.version();
-  if (version[0] != '3' || version[1] != '.') return "only Python 3 can be asked";
+  if (version[0] != '3' || version[1] != '.') return "only Python 3 can be searched";
   int minor = 0;
   for (const char* c = version + 2; *c >= '0' && *c <= '9'; ++c) minor = minor * 10 + (*c - '0');
   if (minor < 8) return "Python is older than 3.8";
-  if (contains(version, "free-threading")) return "Python runs without its lock (GIL): nothing would stand still";
+  if (contains(version, "free-threading"))
+    return "Python runs without its lock (GIL), so objects would change during the search";
   return nullptr;
 }
 

@@ -54,7 +54,7 @@ class Maps {
 struct Module {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
-  std::uint64_t offset = 0;  ///< of `begin` in the file
+  std::uint64_t offset = 0;  ///< the offset of `begin` in the file
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
   std::uint64_t elf = 0;       ///< address of its mapped ELF header; 0: none (code generated at run time)
@@ -62,7 +62,7 @@ struct Module {
   std::uint64_t table = 0;     ///< .eh_frame_hdr; 0: none
   std::uint64_t dynamic = 0;   ///< 0: none
   std::uint64_t notes = 0;     ///< the first note segment, which holds the build id
-  std::uint64_t identity = 0;  ///< of ELF header and notes
+  std::uint64_t identity = 0;  ///< the identity of ELF header and notes
   std::uint32_t path = 0;      ///< the text's number in the ring
   bool is_program = false;     ///< the main program, not a library
   bool has_python_name = false;

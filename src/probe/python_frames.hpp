@@ -10,7 +10,7 @@ namespace vramtrack::probe {
 /// Not zeroed: each capture creates arrays of them.
 struct PythonFrame {
   std::uint64_t code;  ///< the code object
-  std::uint64_t key;   ///< of the code object and what it holds: addresses are used again
+  std::uint64_t key;   ///< the key of the code object and what it holds: addresses are used again
   std::int64_t at;     ///< byte in its code
   bool is_entry;       ///< see kEntryFrame
 };

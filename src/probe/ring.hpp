@@ -41,7 +41,7 @@ class Ring {
   std::size_t mapped_bytes_ = 0;
   std::uint64_t begin_monotonic_ns_ = 0;
   int file_ = -1;
-  std::uint64_t inode_ = 0;  ///< of file_
+  std::uint64_t inode_ = 0;  ///< the inode of file_
 };
 
 /// Of this process; see recorder.cpp.

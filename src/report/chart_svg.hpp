@@ -32,11 +32,11 @@ struct ChartInput {
   /// The distance between two points. A gap of more than three of them is left blank: there were no samples.
   double step_s = 1;
   bool clock_is_relative = false;        ///< times are offsets from zero, not dates
-  Scale scale;                           ///< of the recording
+  Scale scale;                           ///< the scale of the recording
   std::optional<double> capacity_bytes;  ///< drawn as a line if known
   std::optional<MemoryEnd> wall;         ///< drawn as a line with its name if known; the forecast ends there
   std::vector<Timestamp> alerts;         ///< when they were raised
-  std::optional<Timestamp> onset;        ///< of the leak
+  std::optional<Timestamp> onset;        ///< the onset of the leak
   std::optional<ChartForecast> forecast;
   std::string label = "memory used over the period";  ///< for screen readers
 };

@@ -29,7 +29,7 @@ struct Fact {
 struct ConclusionWords {
   std::string verdict;             ///< "LEAK (gradual leak)", "steady", "ran out of memory; now steady"
   std::string headline;            ///< the verdict and any other condition: "steady, process ended"
-  Tone tone = Tone::faint;         ///< of both
+  Tone tone = Tone::faint;         ///< the tone of both
   Tone growth_tone = Tone::faint;  ///< of its rate: neutral for a run that ended badly
   std::string word;              ///< for a narrow column: "CRITICAL", "WARNING", "LEAK", "steady", "ran out", "stalled"
   Tone word_tone = Tone::faint;  ///< of `word`

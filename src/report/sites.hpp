@@ -30,7 +30,7 @@ struct MemorySite {
   std::int64_t live_count = 0;
   double growth_bytes_per_s = 0;
   double oldest_s = 0;
-  double share = 0;  ///< of the growth of all sites
+  double share = 0;  ///< the share of the growth of all sites
   std::vector<SiteFrame> frames;
   friend bool operator==(const MemorySite&, const MemorySite&) = default;
 };
@@ -43,7 +43,7 @@ struct SitesReport {
   bool can_tell = false;   ///< there were enough events
   std::string because;
   std::string next_step;
-  double growth_bytes_per_s = 0;  ///< of the leaking sites
+  double growth_bytes_per_s = 0;  ///< the growth of the leaking sites
   bool residual_grows = false;
   std::optional<std::int64_t> residual_bytes;
   std::vector<std::string> notes;

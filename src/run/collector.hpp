@@ -33,7 +33,7 @@ struct UnrecordedProcess {
 };
 
 struct Limits {
-  std::uint64_t limit_bytes = 0;  ///< of each device and process; 0: none
+  std::uint64_t limit_bytes = 0;  ///< the limit of each device and process; 0: none
   std::uint64_t soft_limit_bytes = 0;
 };
 

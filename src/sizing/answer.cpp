@@ -104,7 +104,7 @@ class Changes {
     if (cache_bytes_per_element(model_, request_) > 1.1) {
       Request other = request_;
       other.cache_element_bytes = model_.is_gguf ? 34.0 / 32 : 1;
-      add(model_.is_gguf ? "a cache of 8 bits (q8_0)" : "a cache of 8 bits (fp8)", other);
+      add(model_.is_gguf ? "a cache of 8 bits (q8_0)" : "an 8-bit cache (fp8)", other);
     }
     const double bits =
         request_.weight_bits.value_or(model_.parameters > 0 ? 8 * model_.weights_bytes / model_.parameters : 16);
@@ -125,17 +125,18 @@ class Changes {
       add(std::move(what), other);
     };
     if (!now.has_checkpoints)
-      change("checkpoints of activations (checkpoints)", [](Training& t) { t.has_checkpoints = true; });
+      change("activation checkpointing (checkpoints)", [](Training& t) { t.has_checkpoints = true; });
     if (now.optimizer->states * now.optimizer->state_bytes > 2)
-      change("an optimizer of 8 bits (adamw8bit)", [](Training& t) { t.optimizer = find_optimizer("adamw8bit"); });
+      change("an 8-bit optimizer (adamw8bit)", [](Training& t) { t.optimizer = find_optimizer("adamw8bit"); });
     if (now.optimizer->states > 0)
-      change("an optimizer almost without state (adafactor)",
+      change("an optimizer with almost no state (adafactor)",
              [](Training& t) { t.optimizer = find_optimizer("adafactor"); });
     if (now.precision != Training::Precision::pure)
-      change("weights and optimizer in 16 bits alone (pure-bf16)",
+      change("weights and optimizer in 16 bits only (pure-bf16)",
              [](Training& t) { t.precision = Training::Precision::pure; });
     if (!now.is_lora)
-      change("LoRA with checkpoints (lora,checkpoints)", [](Training& t) { t.is_lora = t.has_checkpoints = true; });
+      change("LoRA with activation checkpointing (lora,checkpoints)",
+             [](Training& t) { t.is_lora = t.has_checkpoints = true; });
   }
 
   const ModelFacts& model_;

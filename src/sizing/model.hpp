@@ -41,7 +41,7 @@ struct ModelFacts {
   std::size_t layers = 0;
   double hidden = 0;
   double heads = 0;
-  double kv_heads = 0;      ///< of the largest layer
+  double kv_heads = 0;      ///< the key-value heads of the largest layer
   double feed_forward = 0;  ///< of a dense layer, or of the experts that one token uses in total
   bool is_gated = true;     ///< the feed-forward has a gate in addition to its up projection
   double vocabulary = 0;

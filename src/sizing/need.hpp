@@ -35,7 +35,7 @@ struct Training {
 Result<Training> parse_training(std::string_view text);
 
 struct Request {
-  double context_tokens = 0;                  ///< of each sequence
+  double context_tokens = 0;                  ///< the context length of each sequence
   double sequences = 1;                       ///< at the same time
   double shards = 1;                          ///< GPUs that share the tensors
   std::optional<double> cache_element_bytes;  ///< none: see cache_bytes_per_element()

@@ -482,7 +482,7 @@ class NvmlSource final : public Source {
   Catalog& catalog_;
   ProcessWatch watch_;
   std::unique_ptr<NvmlLibrary> library_;  ///< null while the driver is away
-  std::optional<ProcessReader> reader_;   ///< of library_
+  std::optional<ProcessReader> reader_;   ///< the reader of library_
   std::vector<Gpu> gpus_;
   Timestamp now_ = Timestamp::min();
   Timestamp next_mig_refresh_ = Timestamp::min();

@@ -26,7 +26,7 @@ constexpr int kLeastTable = 6;     ///< rows in which the processes are readable
 
 /// The layout of the upper part.
 struct Arrangement {
-  int rows = 1;     ///< of each device
+  int rows = 1;     ///< the rows of each device
   int visible = 0;  ///< devices
   int first = 0;
   bool heads = false;

@@ -41,7 +41,7 @@ struct SiteGrowth {
 
 struct SnapshotGrowth {
   std::vector<SiteGrowth> sites;  ///< every stack whose bytes changed; largest growth first, shrinkage last
-  std::vector<Usage> usage;       ///< of each snapshot
+  std::vector<Usage> usage;       ///< the usage of each snapshot
   std::vector<std::optional<std::uint64_t>> device_used_bytes;  ///< of each, if known to the caller
   Condition condition = Condition::steady;
   /// False: the first and the last share hardly any stacks, as if from two programs. Then nothing can be concluded.

@@ -20,13 +20,13 @@ struct FoundKeeper {
   std::uint64_t blocks = 0;     ///< of the site, of those that the look named: a sample
   std::uint64_t looked_us = 0;  ///< when the look began
   Held stands_for;              ///< what it keeps of the site, estimated from the sample
-  std::int64_t live_blocks = 0;                            ///< of the site when the look ended
+  std::int64_t live_blocks = 0;                            ///< the live blocks of the site when the look ended
   std::uint64_t first_us = 0, middle_us = 0, last_us = 0;  ///< when the blocks of the sample were allocated
 };
 
 /// What the newest look shows of a site's blocks besides.
 struct SiteLook {
-  std::int64_t live_blocks = 0;  ///< of the site at that moment
+  std::int64_t live_blocks = 0;  ///< the live blocks of the site at that moment
   /// Blocks that Python has an object for (a sample): nothing was found to refer to it, or it was not asked about.
   std::uint64_t unheld = 0, unasked = 0;
 };

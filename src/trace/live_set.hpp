@@ -54,7 +54,7 @@ class LiveSet {
 
 /// What one event changed.
 struct Change {
-  StackId stack = kNoStack;  ///< of the block that the event is about: of its allocation, also for a free
+  StackId stack = kNoStack;  ///< the stack of the block that the event is about: of its allocation, also for a free
   std::int64_t live_bytes = 0;
   std::int64_t live_blocks = 0;
   std::int64_t pending_bytes = 0;

@@ -24,7 +24,7 @@ struct OomReport {
   std::uint64_t device_free_bytes = 0;
   std::uint64_t cached_bytes = 0;    ///< reserved then, but not live, pending or rounding: free, but in several pieces
   std::uint64_t rounding_bytes = 0;  ///< of live blocks' sizes, estimated from the snapshot's share of rounding
-  std::optional<std::uint64_t> capacity_bytes;  ///< of the device, if the caller or the program gave it
+  std::optional<std::uint64_t> capacity_bytes;  ///< the capacity of the device, if the caller or the program gave it
   std::optional<std::uint64_t>
       outside_bytes;  ///< in use on the device but not reserved by this allocator; needs the capacity
 

@@ -17,7 +17,7 @@ using PoolId = std::pair<std::uint64_t, std::uint64_t>;
 struct Origin {
   std::int64_t stream = 0;
   PoolId pool{};
-  StringId metadata = kNoText;         ///< of torch.cuda.memory._set_memory_metadata; of an annotation its words
+  StringId metadata = kNoText;  ///< as given to torch.cuda.memory._set_memory_metadata; for an annotation, its words
   StringId compile_context = kNoText;  ///< the frame that torch.compile was compiling
   StringId internal = kNoText;         ///< the allocator's own tag
   bool operator==(const Origin&) const = default;

@@ -59,7 +59,7 @@ class RunFloors {
   std::size_t joins_ = 0;
   std::size_t fine_stretches_ = 0;  ///< without those of the exit
   std::size_t fine_in_stretch_ = 1;
-  std::vector<std::string> epoch_names_;            ///< of the mark that begins each epoch that is kept
+  std::vector<std::string> epoch_names_;            ///< the name of the mark that begins each epoch that is kept
   std::uint64_t epoch_marks_ = 1, open_marks_ = 0;  ///< marks in each epoch that is kept, and in the one that is open
   std::uint64_t epoch_begin_us_ = 0;
   bool is_in_epoch_ = false;

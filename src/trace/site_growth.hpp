@@ -32,7 +32,7 @@ struct SiteJudgement {
   std::int64_t growth_bytes = 0;  ///< from the first floor that is judged to the last
   std::int64_t growth_blocks = 0;
   std::int64_t least_growth_bytes = 0;  ///< lower bound of it over the second half
-  double p_value = 1;                   ///< of such an order of the floors by chance, for this site alone
+  double p_value = 1;                   ///< the p-value of such an order of the floors by chance, for this site alone
 };
 
 /// The share of healthy programs in which any site may be named.

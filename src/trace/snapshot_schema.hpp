@@ -123,7 +123,7 @@ class SnapshotSchema {
     std::uint64_t address = 0, real_bytes = 0;
     StackId stack = kNoStack;
   };
-  std::vector<HistoryItem> history_;  ///< of the block that is being read
+  std::vector<HistoryItem> history_;  ///< the history of the block that is being read
   struct BlockReport {
     std::uint64_t address = 0;
     Category category = Category::unknown;

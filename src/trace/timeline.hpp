@@ -33,7 +33,7 @@ struct Timeline {
   std::vector<Moment> points;
   std::vector<StackId> sites;
   std::vector<std::vector<std::int64_t>> site_bytes;  ///< [point][site]
-  std::vector<CategoryTotals> categories;             ///< of each point, by stacks
+  std::vector<CategoryTotals> categories;             ///< the categories of each point, by stacks
   std::vector<Peak> peaks;                            ///< the highest first
   std::vector<Moment> valleys;                        ///< between the peaks, in order of time: quiet moments
   std::vector<std::int64_t> fall_bytes;               ///< from the peak before to each valley

@@ -37,7 +37,7 @@ bool is_keeper(const ReportSite& site) {
 /// What keeps blocks of a line, of all its call sites.
 struct LineKeeper {
   FoundKeeper found;
-  StackId stack = kNoStack;  ///< of the call site of which it keeps most
+  StackId stack = kNoStack;  ///< the stack of the call site of which it keeps most
   std::int64_t of_stack = 0;
 };
 
@@ -50,9 +50,9 @@ struct Line {
   std::uint64_t returned = 0;
   std::uint64_t first_us = kNever, last_us = 0;  ///< when it allocated first and last
   std::vector<Floor> fine_stretches, stretches, epochs;
-  std::size_t group = 0;    ///< of the process: lines with one keeper; 0: it is neither a leak nor suspected
+  std::size_t group = 0;    ///< the group of the process: lines with one keeper; 0: it is neither a leak nor suspected
   std::size_t in_step = 0;  ///< its place in the order in which a step of the group allocates
-  std::uint64_t steps = 0;  ///< of the group
+  std::uint64_t steps = 0;  ///< the steps of the group
   bool is_result = false;   ///< of what a step of the group computes; see find_result()
 };
 

@@ -84,7 +84,7 @@ struct TraceReport {
   bool can_tell = false;
   std::string because;
   std::string next_step;
-  double growth_bytes_per_s = 0;  ///< of the leaking sites
+  double growth_bytes_per_s = 0;  ///< the growth of the leaking sites
   std::optional<std::int64_t> residual_bytes;
   bool residual_grows = false;
   double residual_bytes_per_s = 0;

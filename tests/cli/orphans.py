@@ -418,7 +418,7 @@ class Orphans(unittest.TestCase):
             workers = {tree.kind: [pid for role, pid in forest.entered(tree.number) if role == "worker"] for tree in forest.trees}
             said = forest.run("reclaim", "--yes", "--watch", "6s", listed="used=0 to=2", code=(1,))
             to_end = {int(pid) for pid in re.findall(r"^to end: pid (\d+) ", said, re.M)}
-            starved = {int(pid) for pid in re.findall(r"^pid (\d+) .*left alone: it got no core", said, re.M)}  # on a machine that is overloaded
+            starved = {int(pid) for pid in re.findall(r"^pid (\d+) .*left alone: it got no CPU time", said, re.M)}  # on a machine that is overloaded
             for kind, pids in workers.items():
                 for pid in set(pids) - starved:
                     self.assertEqual((pid in to_end, lives(pid)), (kind not in UNTIED, kind in WORKING or kind in UNTIED), f"{kind}, pid {pid}:\n{said}")

@@ -198,10 +198,10 @@ class Wait(unittest.TestCase):
         for args, words in ((["--empty"], "every GPU to be empty"), (["--empty", "--gpu", "0", "--gpu", "1"], "GPUs 0 and 1 to be empty"),
                             (["--free", "20GiB", "--gpu", "0", "--gpu", "1"], "20.0 GiB free on each of GPUs 0 and 1"),
                             (["--free", "20GiB", "--gpu", "GPU-0"], "20.0 GiB free on GPU-0"),
-                            (["--pid", pid], f"pid {pid} to hold no memory of any GPU"),
+                            (["--pid", pid], f"pid {pid} to hold no memory on any GPU"),
                             (["--pid", pid, "--pid", str(os.getpid()), "--gone"], f"pids {pid} and {os.getpid()} to end"),
-                            (["--user", own, "--gpu", "0"], f"the processes of user {own} to hold no memory of GPU 0"),
-                            (["--user", own, "--pid", pid], f"pid {pid} of user {own} to hold no memory of any GPU")):
+                            (["--user", own, "--gpu", "0"], f"the processes of user {own} to hold no memory on GPU 0"),
+                            (["--user", own, "--pid", pid], f"pid {pid} of user {own} to hold no memory on any GPU")):
             with self.subTest(args):
                 said = self.wait(*args, "--timeout", "0.1s", code=1)
                 self.assertEqual(said.stdout.decode().splitlines()[0], f"waiting for {words}:")
@@ -220,7 +220,7 @@ class Wait(unittest.TestCase):
     def test_errors_end_with_2(self):
         self.machine()
         for args, said in ((["--gpu", "7", "--empty"], b"there is no GPU 7 here"), (["--free", "90GiB"], b"90.0 GiB will never be free"),
-                           ([], b"say what to wait for: --free 20GiB"), (["--gone"], b"--gone is about a process"),
+                           ([], b"choose what to wait for: --free 20GiB"), (["--gone"], b"--gone is about a process"),
                            (["--free", "1GiB", "--user", "root"], b"--free is about a whole GPU"),
                            (["--user", "no-such-user"], b"there is no user no-such-user"), (["--free", "20"], b"--free")):
             with self.subTest(args):

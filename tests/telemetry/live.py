@@ -316,7 +316,7 @@ class Live(Traced):
             tracer.send_signal(signal.SIGINT)
             out, error = tracer.communicate(timeout=60)
             self.assertEqual((tracer.returncode, out), (2, ""), error)
-            self.assertIn("no process that was named uses a GPU library that can be traced", error)
+            self.assertIn("none of the chosen processes uses a GPU library that can be traced", error)
             self.assertEqual([path.name for path in self.folder.iterdir()], ["live.trace"])
             self.assertEqual(self.trace.read_text(), "an earlier one")
 

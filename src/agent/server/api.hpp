@@ -134,7 +134,7 @@ class Api {
   Acknowledgements& acknowledgements_;
   Silences& silences_;
   std::function<Timestamp()> now_;
-  mutable std::mutex mutex_;  ///< of config_
+  mutable std::mutex mutex_;  ///< guards config_
   std::shared_ptr<const ApiConfig> config_;
   std::unique_ptr<Cache> cache_;
   Quota reading_{kMostReading, kReservedReading};

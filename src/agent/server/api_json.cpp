@@ -305,7 +305,7 @@ Result<AskedMark> asked_mark(const std::string& body) {
   const auto take = [&count](const json& pid, std::vector<std::uint32_t>& into) -> Status {
     const std::uint64_t number = pid.is_number_unsigned() ? pid.get<std::uint64_t>() : 0;
     if (number == 0 || number > UINT32_MAX) return fail("there is no such pid");
-    if (++count > kMostPids) return fail("at most 4096 pids can be given; name the one that is meant");
+    if (++count > kMostPids) return fail("at most 4096 pids can be given; pass only the pid you mean");
     into.push_back(static_cast<std::uint32_t>(number));
     return {};
   };

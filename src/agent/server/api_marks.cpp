@@ -32,7 +32,7 @@ Response Api::marks(const Request& request, const ApiConfig& config) {
     if (process) break;
   }
   if (!process)
-    return error(404, "no_process", "no process of yours with that pid holds memory of a GPU that the agent watches");
+    return error(404, "no_process", "you have no process with that pid that holds memory on a GPU the agent watches");
   Event mark;
   mark.time = now_();
   mark.kind = Event::Kind::mark;

@@ -23,7 +23,7 @@ class Launches {
 
  private:
   const std::string proc_root_;
-  std::mutex mutex_;  ///< of all below
+  std::mutex mutex_;  ///< guards all below
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::string> known_;
 };
 

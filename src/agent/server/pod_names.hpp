@@ -41,7 +41,7 @@ class PodNames {
   const Ask ask_;
   const std::function<Time()> now_;
   const std::function<void(const std::string&)> warn_;
-  std::mutex mutex_;  ///< of all below
+  std::mutex mutex_;  ///< guards all below
   std::condition_variable changed_;
   std::map<std::string, act::KubernetesPod> pods_;  ///< by UID: those of the last answer
   std::optional<Time> asked_;

@@ -58,16 +58,16 @@ class ProbedSites {
   struct Run {
     explicit Run(std::string its_folder) : folder(std::move(its_folder)) {}
     const std::string folder;
-    std::timed_mutex mutex;  ///< of what follows; held while the run is asked
+    std::timed_mutex mutex;  ///< guards what follows; held while the run is asked
     Clock::time_point asked{};
     Answer answer;
   };
   [[nodiscard]] std::shared_ptr<Run> run_in(const std::string& folder);
 
-  std::mutex mutex_;  ///< of what follows
+  std::mutex mutex_;  ///< guards what follows
   Clock::time_point looked_{};
   std::vector<ProbedProcess> processes_;
-  std::mutex asking_;  ///< of what follows; held while runs are asked
+  std::mutex asking_;  ///< guards what follows; held while runs are asked
   Clock::time_point asked_categories_{};
   Categories categories_;
   std::list<std::shared_ptr<Run>> runs_;  ///< the one that was asked for last comes first

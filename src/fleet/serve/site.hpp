@@ -11,8 +11,8 @@ namespace vramtrack::fleet {
 
 /// The documents of one pass.
 struct FleetDocuments {
-  std::string json;     ///< of /api/v1/fleet
-  std::string metrics;  ///< of /metrics
+  std::string json;     ///< the JSON of /api/v1/fleet
+  std::string metrics;  ///< the metrics of /metrics
   bool is_healthy = true;
 };
 

@@ -37,7 +37,7 @@ struct TestedSeries {
 struct Conclusion {
   GateOutcome outcome = GateOutcome::not_tested;
   std::string words;  ///< for messages: why, with the figures
-  std::string key;    ///< of the writer of the series that decided
+  std::string key;    ///< the key of the writer of the series that decided
   std::vector<TestedSeries> tested;
 };
 

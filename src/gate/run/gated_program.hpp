@@ -24,9 +24,10 @@ struct ProgramRun {
   int signal = 0;
   bool interrupted = false;
   std::vector<IterationSeries> marks;  ///< in the order their first marks came
-  std::vector<double> samples;         ///< of the process tree, every sample_s; begins with the first one that is not 0
-  std::uint64_t skipped_lines = 0;     ///< lines on the pipe that were not marks
-  std::string not_measured;  ///< why a mark without bytes, or a sample, could not be measured; empty: all could
+  std::vector<double>
+      samples;  ///< the samples of the process tree, every sample_s; begins with the first one that is not 0
+  std::uint64_t skipped_lines = 0;  ///< lines on the pipe that were not marks
+  std::string not_measured;         ///< why a mark without bytes, or a sample, could not be measured; empty: all could
 };
 
 /// Memory of the process tree below `root` on all GPUs, in bytes; an Error if that cannot be determined.

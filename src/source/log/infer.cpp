@@ -167,7 +167,7 @@ std::string example(Rows rows) {
 
 /// An error that explains why the columns of `rows` cannot be identified, and quotes one of the rows.
 tl::unexpected<Error> cannot_identify(Rows rows, std::string_view why) {
-  return fail(fmt::format("there is no header line, and of rows such as '{}' {}; {}, or name the values with {}",
+  return fail(fmt::format("there is no header line, and in rows such as '{}', {}; {}, or name the values with {}",
                           example(rows), why, kAsk, name_of(Option::line_pattern)));
 }
 

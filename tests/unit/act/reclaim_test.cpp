@@ -217,7 +217,7 @@ TEST(Reclaim, AllAreWatchedAtOnceUntilTheyMayHaveWrittenTheirLogs) {
   std::vector<Subject> targets(3);
   for (std::size_t i = 0; i < targets.size(); ++i) targets[i].process = {all[i].pid, 5, {}};
   EXPECT_THAT(signs_of_life(targets, tools),
-              ElementsAre("it or what it started read or wrote within 1m", "", "it got no core within 1m"));
+              ElementsAre("it or what it started read or wrote within 1m", "", "it got no CPU time within 1m"));
   EXPECT_EQ(slept_s, 65);
 }
 
@@ -228,9 +228,9 @@ TEST(Reclaim, WhatShowsLifeIsLeftAloneAndRecorded) {
   {
     auto journal = Journal::open(acts.path);
     ASSERT_TRUE(journal);
-    const auto said = reclaim(victim.subject(), "it got no core within 3s", tools, *journal);
+    const auto said = reclaim(victim.subject(), "it got no CPU time within 3s", tools, *journal);
     ASSERT_FALSE(said);
-    EXPECT_EQ(said.error().message, "left alone: it got no core within 3s");
+    EXPECT_EQ(said.error().message, "left alone: it got no CPU time within 3s");
   }
   EXPECT_EQ(victim.term(), 0);
   EXPECT_THAT(acts.events(), ElementsAre("begin", "end"));

@@ -135,7 +135,7 @@ TEST(RunProgram, OneThatOthersMayChangeIsNotRunAsRoot) {
   EXPECT_EQ(run_program({program, folder.file("first")}, "", {}, 10, kGoOn).kind, Outcome::Kind::delivered);
   ASSERT_EQ(::chmod(folder.file("shared").c_str(), 0777), 0);
   const Outcome outcome = run_program({program, folder.file("second")}, "", {}, 10, kGoOn);
-  EXPECT_THAT(outcome.why, HasSubstr("is not run, because another user could make it another one"));
+  EXPECT_THAT(outcome.why, HasSubstr("is not run, because another user could replace it"));
   EXPECT_FALSE(std::filesystem::exists(folder.file("second")));
 }
 

@@ -120,7 +120,7 @@ TEST_F(ClientTest, AMarkThatNamesNoProgramIsThatOfTheNearest) {
   ASSERT_EQ(marks.size(), 1U);
   EXPECT_EQ(marks.front().pid, 4243U) << "of the first group that has one";
   EXPECT_THAT(client_->mark({{1}, {4244, 2, 4243}}, "step").error().message,
-              HasSubstr("such as pids 4244 and 4243; name the one that is meant"));
+              HasSubstr("such as pids 4244 and 4243; pass only the pid you mean"));
   EXPECT_THAT(client_->mark({{1}, {2}}, "step").error().message, HasSubstr("no process of yours"));
   EXPECT_THAT(client_->mark({{0}}, "step").error().message, HasSubstr("no such pid"));
   EXPECT_TRUE(marks_->take().empty());

@@ -198,7 +198,7 @@ TEST(Holders, AWorkerForWhichSomebodyMayWaitIsKept) {
               add_other(machine);
               machine.program_pipes(71);
             }),
-            "pid 71 (server) holds the other end of a pipe of it");
+            "pid 71 (server) holds the other end of one of its pipes");
   EXPECT_EQ(kept([&](Orphaned& machine) {
               add_other(machine);
               machine.write(70, "maps",
@@ -518,7 +518,7 @@ TEST(Holders, WhoIsYoungerThanAWorkersPipesHasThemByInheritanceUnlessItWaits) {
     return machine.worker().kept;
   };
   EXPECT_EQ(kept(SYS_clock_nanosleep), "");
-  EXPECT_EQ(kept(SYS_ppoll), "pid 71 (python) holds the other end of a pipe of it") << "for its end";
+  EXPECT_EQ(kept(SYS_ppoll), "pid 71 (python) holds the other end of one of its pipes") << "for its end";
 }
 
 TEST(Holders, AWorkerThatAScriptsTrainerWaitsForIsNoOrphan) {

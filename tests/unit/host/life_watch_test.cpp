@@ -93,7 +93,7 @@ TEST_F(LifeWatchTest, WhatSpinsOnABusyMachineShowsNothing) {
 TEST_F(LifeWatchTest, WhatComputesAndWaitsInTurnsIsInUse) {
   const auto works = [&](int s) { write({.ran_s = s * 0.25, .turns = 20 * s}); };
   EXPECT_EQ(watch(2, works), "") << "it may have happened by chance";
-  EXPECT_EQ(watch(3, works), "it computed and waited in turns");
+  EXPECT_EQ(watch(3, works), "it alternated between computing and waiting");
   EXPECT_TRUE(is_decided);
 }
 
@@ -144,7 +144,7 @@ TEST_F(LifeWatchTest, WhatWaitsForOthersWithoutALimitIsDecided) {
 }
 
 TEST_F(LifeWatchTest, WhatGetsNoCoreCannotShowAnything) {
-  EXPECT_EQ(watch(65, [&](int s) { write({.state = 'R', .queued_s = 1.0 * s}); }), "it got no core");
+  EXPECT_EQ(watch(65, [&](int s) { write({.state = 'R', .queued_s = 1.0 * s}); }), "it got no CPU time");
 }
 
 TEST_F(LifeWatchTest, WhatHasEndedIsDecided) {
