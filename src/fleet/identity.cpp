@@ -52,6 +52,13 @@ std::string_view first_moved(const Labels& labels, const Names& names, bool is_m
   return {};
 }
 
+/// Whether a pod or its container is called like the job of the scrape, as that of the exporter is.
+bool is_called_like_scrape(const Labels& labels, std::string_view pod, std::string_view container) {
+  const std::string_view scrape = value_of(labels, "job");
+  return !scrape.empty() &&
+         (container == scrape || (pod.starts_with(scrape) && pod.substr(scrape.size()).starts_with('-')));
+}
+
 /// Namespace, pod, container and image, into `out`.
 void place_work(const Labels& labels, const WorkloadLabels& names, const Roster& roster, const std::string& host,
                 Workload& out) {
@@ -64,7 +71,7 @@ void place_work(const Labels& labels, const WorkloadLabels& names, const Roster&
   const std::string container(first_moved(labels, names.container, is_moved));
   const bool is_scrapes = pod.empty() ? !container.empty() && roster.is_exporter_container(container)
                                       : roster.is_exporter_pod(pod) || pod == host;
-  if (!is_moved && is_scrapes) return;
+  if (!is_moved && (is_scrapes || is_called_like_scrape(labels, pod, container))) return;
   out.pod = pod;
   out.container = container;
   // Alone, it says nothing of the work, and often is the scrape's.

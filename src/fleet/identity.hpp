@@ -46,8 +46,8 @@ struct Identity {
 ///    other id, and the index, is one on its host.
 ///  * Namespace, pod, container and image are the work's together, or none is. Where Prometheus has moved one of them
 ///  to
-///    "exported_...", those not moved are the scrape's (honor_labels: false). What `roster` knows as an exporter's pod
-///    is never the work's.
+///    "exported_...", those not moved are the scrape's (honor_labels: false). What `roster` knows as an exporter's pod,
+///    or what is called like the job of the scrape, is never the work's.
 std::optional<Identity> identify(const Labels& labels, const Exporter& exporter, const WorkloadLabels& names,
                                  const Roster& roster);
 

@@ -4,6 +4,8 @@ import csv
 import datetime
 import io
 import json
+import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +19,7 @@ from scan_data import CAPACITY_MIB, END, END_MS, healthy, labels, leaking, loadi
 from servers import Prometheus, Proxy, Thanos, VictoriaMetrics, free_port, patience
 
 BINARY = sys.argv.pop(1)
+FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "fixtures"
 
 
 def installed(kind):
@@ -468,6 +471,47 @@ class Traps(Scan):
         row = self.lines(server.url, code=1)["analysis"][0]
         self.assertEqual(row["samples"], 480)
         self.assertTrue(row["alerts"])
+
+
+def exposed(path):
+    """The series of a file in Prometheus's text format: [(labels, [(ms, value), ...]), ...]."""
+    series = {}
+    for line in path.read_text().splitlines():
+        if sample := re.fullmatch(r'(\w+)\{(.*)\} (\S+) (\S+)', line):
+            name, its_labels, value, time_s = sample.groups()
+            key = (("__name__", name), *re.findall(r'(\w+)="([^"]*)"', its_labels))
+            series.setdefault(key, []).append((int(float(time_s) * 1000), float(value)))
+    return [(dict(key), samples) for key, samples in series.items()]
+
+
+@installed(Prometheus)
+class Scrapes(Scan):
+    """Scrapes of the shape of public ones, which tests/cli/log_cases.py reads as logs."""
+
+    def scan_file(self, name):
+        """What a scan of the file's metrics prints, as text and as JSON."""
+        server = self.serve(Prometheus, exposed(FIXTURES / "log_cases" / name))
+        span = ["--since", "2026-09-21T14:00:00Z", "--until", "2026-09-21T18:04:20Z"]
+        done = [subprocess.run([BINARY, "fleet", "scan", "--url", server.url, *span, "--format", form], capture_output=True, text=True, timeout=300)
+                for form in ("text", "json")]
+        for one in done:
+            self.assertEqual(one.returncode, 1, one.stdout + one.stderr)
+        return [one.stdout for one in done]
+
+    def leaking(self, output):
+        rows = [row for row in map(json.loads, output.splitlines()) if "verdict" in row]
+        return {(row["series"]["host"], row["series"]["index"]) for row in rows if row["verdict"]["leak"]}
+
+    def test_the_pod_of_the_exporter_is_not_the_job_of_the_gpu(self):
+        text, rows = self.scan_file("exporters_own_pod.om")
+        self.assertEqual(self.leaking(rows), {("node-7", 1)}, rows)
+        for output in (text, rows):
+            self.assertNotIn("dcgm-exporter-abcde", output)
+            self.assertNotIn("gpu-operator", output)
+
+    def test_the_metrics_of_ray_are_read(self):
+        _, rows = self.scan_file("ray_metrics.om")
+        self.assertEqual(self.leaking(rows), {("10.0.4.4", 0)}, rows)
 
 
 @installed(Prometheus)

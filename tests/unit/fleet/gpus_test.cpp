@@ -522,6 +522,8 @@ TEST(Identity, TheScrapesPodIsNeverTheWork) {
   const Workload idle = work_of(scraped("node7", "dcgm-abcde"), roster);
   EXPECT_EQ(idle, Workload{});
   EXPECT_EQ(work_of(scraped("dcgm-abcde", "dcgm-abcde")), Workload{}) << "the host is called like the pod";
+  EXPECT_EQ(work_of(scraped("node7", "dcgm-abcde")), Workload{}) << "the container is called like the scrape's job";
+  EXPECT_EQ(work_of(with(scraped("node7", "nvidia-dcgm-exporter-abcde"), "container", "main")), Workload{});
 
   // honor_labels: true: the work's stay where they are, and the rest is the scrape's.
   Labels honoured = with(with(scraped("node7", "bert-0"), "namespace", "ml"), "container", "train");
