@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <map>
-#include <optional>
 #include <string>
+#include <unordered_map>
 
+#include "source/log/clock_choice.hpp"
 #include "source/log/line_start.hpp"
 #include "source/log/stamp.hpp"
 #include "source/log/text.hpp"
@@ -20,24 +20,16 @@ namespace {
 using logtext::trim;
 using Rows = std::vector<std::vector<std::string_view>>;
 
-/// A few broken rows do not rule out a column of times.
+/// A few interrupted readings do not make the number of rows in one vary.
 constexpr std::size_t kOddOnes = 10;
-/// A clock advances at least once in this many readings of a series (even ten a second, written in whole seconds); the
-/// start time of a run or a process does not.
-constexpr std::size_t kReadingsAStep = 20;
-/// A number from here on is a date: seconds since 1970.
-constexpr double kDatesFrom = 9e8;
-
 constexpr std::size_t kMostGpus = 16;  ///< in one machine
-
-enum class Clock : std::uint8_t { none, time_of_day, date };
 
 /// The cells that distinguish the series of `row` from others.
 std::string series_of(const std::vector<std::string_view>& row, const ColumnPlan& plan) {
   std::string key;
   const auto add = [&](int column) {
     if (column < 0) return;
-    key += row[static_cast<std::size_t>(column)];
+    key += cell(row, column);
     key += '\n';
   };
   for (const int column : {plan.uuid, plan.pci, plan.index, plan.partition, plan.pid}) add(column);
@@ -45,138 +37,27 @@ std::string series_of(const std::vector<std::string_view>& row, const ColumnPlan
   return key;
 }
 
-bool read_whole(std::string_view text, Civil& out) {
-  for (const DateOrder order : {DateOrder::month_first, DateOrder::day_first})
-    if (read_civil(text, order, out) && trim(text.substr(out.length)).empty()) return out.has_time;
-  return false;
-}
-
-/// Whether the values of a column are a clock.
-Clock clock_in(const Rows& rows, std::size_t column, const ColumnPlan& plan) {
-  std::map<std::string, std::int64_t> last_s;
-  std::size_t dates = 0;
-  std::size_t times_of_day = 0;
-  std::size_t others = 0;
-  std::size_t readings = 0;
-  std::size_t rises = 0;
-  std::size_t falls = 0;
-  for (const auto& row : rows) {
-    const std::string_view text = trim(row[column]);
-    if (logtext::is_missing(text)) continue;
-    Civil civil;
-    if (!read_whole(text, civil)) {
-      ++others;
-      continue;
-    }
-    ++(civil.has_date ? dates : times_of_day);
-    const auto [it, first] = last_s.try_emplace(series_of(row, plan), civil.local_s);
-    if (first) continue;
-    ++readings;
-    if (civil.local_s > it->second) ++rises;
-    if (civil.local_s < it->second) ++falls;
-    it->second = civil.local_s;
-  }
-  const std::size_t times = dates + times_of_day;
-  if (times == 0 || others * kOddOnes > times || (dates > 0 && times_of_day > 0)) return Clock::none;
-  if ((rises + falls) * kReadingsAStep < readings) return Clock::none;
-  if (dates > 0) return Clock::date;
-  // A falling time is the time left.
-  return rises >= falls ? Clock::time_of_day : Clock::none;
-}
-
-std::optional<double> number_at(const std::vector<std::string_view>& row, std::size_t column) {
-  return logtext::number_in(trim(row[column]), true);
-}
-
-/// The finest column that counts the program's progress: the one that changes most often from one row of a series to
-/// the next; -1: none. `but`: excludes this column.
-int finest_count(const Rows& rows, const std::vector<std::string_view>& titles, const ColumnPlan& plan, int but) {
-  int best = -1;
-  std::size_t most = 0;
-  for (std::size_t i = 0; i < plan.count && i < titles.size(); ++i) {
-    if (static_cast<int>(i) == but || counted_by(titles[i]).empty()) continue;
-    std::map<std::string, double> last;
-    std::size_t changes = 1;
-    bool counts = true;
-    for (const auto& row : rows) {
-      const auto value = number_at(row, i);
-      counts &= value && *value < kDatesFrom && *value == std::floor(*value);
-      if (!counts) break;
-      const auto [it, first] = last.try_emplace(series_of(row, plan), *value);
-      changes += first || it->second == *value ? 0U : 1U;
-      it->second = *value;
-    }
-    if (!counts || changes <= most) continue;
-    most = changes;
-    best = static_cast<int>(i);
-  }
-  return best;
-}
-
-/// Whether the numbers of `column` are durations: while `count` rises, a clock would rise too.
-bool is_duration(const Rows& rows, std::size_t column, std::size_t count, const ColumnPlan& plan) {
-  constexpr std::size_t kFewest = 3;
-  std::map<std::string, std::pair<double, double>> last;
-  std::size_t counted = 0;
-  std::size_t rises = 0;
-  std::size_t falls = 0;
-  for (const auto& row : rows) {
-    const auto time = number_at(row, column);
-    const auto n = number_at(row, count);
-    if (!time || !n || *time >= kDatesFrom) return false;
-    const auto [it, first] = last.try_emplace(series_of(row, plan), *n, *time);
-    if (!first && *n > it->second.first) {
-      ++counted;
-      rises += *time > it->second.second ? 1U : 0U;
-      falls += *time < it->second.second ? 1U : 0U;
-    }
-    it->second = {*n, *time};
-  }
-  return counted >= kFewest && (falls * 10 >= counted || rises * kReadingsAStep < counted);
-}
-
 }  // namespace
 
-void find_count_column(const Rows& rows, ColumnPlan& plan) {
-  if (!plan.has_header || plan.time < 0) return;
+Status choose_clock_column(const Rows& rows, ColumnPlan& plan, std::vector<std::string>& assumptions) {
+  if (!plan.has_header) return {};
   const std::vector<std::string_view> titles = titles_of(plan);
-  const auto at = static_cast<std::size_t>(plan.time);
-  const bool counts = plan.time_title.step || !counted_by(titles[at]).empty();
-  const int count = finest_count(rows, titles, plan, counts ? -1 : plan.time);
-  if (count < 0 || count == plan.time) return;
-  // If the current column only counts, the finer count is used: steps within epochs.
-  if (!counts && !is_duration(rows, at, static_cast<std::size_t>(count), plan)) return;
-  // If only some rows have a count, it does not number the restarts of the other count.
-  const bool in_all = std::all_of(rows.begin(), rows.end(), [at](const auto& row) { return number_at(row, at); });
-  if (counts && in_all) plan.outer_count = plan.time;
-  plan.time = count;
-  plan.time_title = {};
-  plan.time_title.step = true;
-  plan.time_title.counts = counted_by(titles[static_cast<std::size_t>(count)]);
-}
-
-Status find_clock_column(const Rows& rows, ColumnPlan& plan) {
-  const bool counts_samples = plan.time >= 0 && plan.time_title.step;
-  if (!plan.has_header || (plan.time >= 0 && !counts_samples)) return {};
-  const std::vector<std::string_view> titles = titles_of(plan);
-  std::vector<std::size_t> found;
-  Clock best = Clock::none;
-  for (std::size_t i = 0; i < plan.count && i < titles.size(); ++i) {
-    if (classify_column(titles[i]).role != ColumnRole::other) continue;
-    const Clock clock = clock_in(rows, i, plan);
-    if (clock == Clock::none || clock < best) continue;
-    if (clock > best) found.clear();
-    best = clock;
-    found.push_back(i);
-  }
-  if (found.empty()) return {};
-  if (found.size() > 1)
-    return fail(fmt::format(
-        "columns {} '{}' and {} '{}' both hold times, and their titles do not say which is the time of the "
-        "reading; title that one 'timestamp'",
-        found[0] + 1, logtext::excerpt(titles[found[0]]), found[1] + 1, logtext::excerpt(titles[found[1]])));
-  plan.time = static_cast<int>(found.front());
-  plan.time_title = {};
+  ClockRecords head;
+  for (std::size_t i = 0; i < plan.count; ++i)
+    head.fields.push_back(named_field(fmt::format("column {} '{}'", i + 1, logtext::excerpt(titles[i])), titles[i]));
+  // A date, or in the first column a unit of time, where no title is surer.
+  if (plan.time >= 0)
+    if (ClockField& named = head.fields[static_cast<std::size_t>(plan.time)]; named.counts.empty())
+      named.hint = ClockHint::name;
+  std::unordered_map<std::string, std::size_t> series;
+  for (const auto& row : rows)
+    head.series.push_back(series.try_emplace(series_of(row, plan), series.size()).first->second);
+  head.value = [&rows](std::size_t field, std::size_t record) { return read_clock_value(rows[record][field]); };
+  const auto choice = choose_clock(head, assumptions);
+  if (!choice) return fail(choice.error());
+  plan.time = choice->time;
+  plan.outer_count = choice->outer_count;
+  plan.time_title = choice->title;
   return {};
 }
 
@@ -271,23 +152,14 @@ namespace {
 
 constexpr std::string_view kRecord = "record index or uuid of each GPU";
 
-std::string_view cell(const std::vector<std::string_view>& row, int column) {
-  return row[static_cast<std::size_t>(column)];
-}
-
 /// The readings, grouped by the index of their rows; the step count continues across epochs.
 std::map<std::string_view, UnnamedReadings> readings_of(const Rows& rows, const ColumnPlan& plan, StampReader& stamp,
                                                         bool comma) {
   std::map<std::string_view, UnnamedReadings> out;
   std::map<std::string_view, EpochCounter> counters;
-  std::string joined;
   for (const auto& row : rows) {
     Timestamp time;
-    std::string_view text = cell(row, plan.time);
-    if (plan.date >= 0) {
-      joined = std::string(cell(row, plan.date)) + ' ' + std::string(text);
-      text = joined;
-    }
+    const std::string text = time_text(row, plan);
     logtext::Decimal number;
     if (!stamp.read(text, time)) continue;
     if (!logtext::read_decimal(cell(row, plan.used >= 0 ? plan.used : plan.free), number, comma)) continue;

@@ -12,14 +12,20 @@
 
 namespace vramtrack {
 
-/// Finds the clock of a table whose titles do not name a time: the only column of dates with times of day, else the
-/// only column of rising times of day. Leaves `plan` unchanged if there is none; if several columns could be the clock,
-/// an Error names them.
-Status find_clock_column(const std::vector<std::vector<std::string_view>>& rows, ColumnPlan& plan);
+/// A cell of a row. REQUIRES: 0 <= column < cells.
+inline std::string_view cell(const std::vector<std::string_view>& row, int column) {
+  return row[static_cast<std::size_t>(column)];
+}
+/// The time of a row as written, behind its date if that has a column of its own. REQUIRES: plan.time >= 0.
+inline std::string time_text(const std::vector<std::string_view>& row, const ColumnPlan& plan) {
+  const std::string time(cell(row, plan.time));
+  return plan.date < 0 ? time : std::string(cell(row, plan.date)) + ' ' + time;
+}
 
-/// A column titled as a time may hold the duration of a step: if a column of counts rises and it does not, the counts
-/// are used. Of several counts the finest is used, and the other kept as ColumnPlan::outer_count.
-void find_count_column(const std::vector<std::vector<std::string_view>>& rows, ColumnPlan& plan);
+/// Chooses the clock among the columns with titles: see choose_clock(). Leaves plan.time negative if there is none. Of
+/// several counts the finest is used, and the other kept as ColumnPlan::outer_count.
+Status choose_clock_column(const std::vector<std::vector<std::string_view>>& rows, ColumnPlan& plan,
+                           std::vector<std::string>& assumptions);
 
 /// Times on lines of their own: "==== 2026-01-01 10:00:00 ====", or a date and a time of day on two lines.
 class ClockLines {

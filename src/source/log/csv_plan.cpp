@@ -26,10 +26,6 @@ using logtext::trim;
 
 using Rows = std::vector<std::vector<std::string_view>>;
 
-std::string_view cell(const std::vector<std::string_view>& row, int column) {
-  return row[static_cast<std::size_t>(column)];
-}
-
 constexpr std::size_t kHeaderLines = 50;  ///< lines within which the header must come
 constexpr std::size_t kSurveyRows = 4000;
 constexpr std::size_t kMaxFields = 512;
@@ -652,7 +648,6 @@ Status resolve_columns(const LogHead& head, const Rows& rows, bool comma, Column
   detect_decimal_unit(rows, plan, assumptions);
   if (plan.unnamed_measure && !plan.wide.empty() && head.options->unit.empty())
     if (Status ok = check_measure(rows, plan, comma); !ok) return ok;
-  if (Status ok = find_clock_column(rows, plan); !ok) return ok;
   if (!plan.shared_title.empty())
     assumptions.push_back(
         classify_column(plan.shared_title).mentions_host
@@ -667,14 +662,7 @@ Status resolve_columns(const LogHead& head, const Rows& rows, bool comma, Column
     assumptions.emplace_back(
         "used_gpu_memory is what one process holds, not what the GPU holds, and no column has its pid: record it with "
         "nvidia-smi --query-compute-apps=timestamp,gpu_uuid,pid,process_name,used_gpu_memory --format=csv -l 1");
-  const int clock = plan.time;
-  if (rows.size() > 1) find_count_column(rows, plan);
-  if (plan.time != clock && plan.outer_count < 0)
-    assumptions.push_back(
-        fmt::format("column {} is not a clock: it does not rise while column {} counts, so it is how long something "
-                    "took; the {}s are "
-                    "counted in its place",
-                    clock + 1, plan.time + 1, plan.time_title.counts));
+  if (Status ok = choose_clock_column(rows, plan, assumptions); !ok) return ok;
   find_clock_lines(head.text, plan);
   resolve_index(rows, plan, assumptions);
   if (Status ok = check_parameters(rows, plan); !ok) return ok;
@@ -689,25 +677,13 @@ Status resolve_columns(const LogHead& head, const Rows& rows, bool comma, Column
 
 Result<StampReader> make_stamp_reader(const LogHead& head, const Rows& rows, const ColumnPlan& plan,
                                       std::vector<std::string>& assumptions) {
-  if (plan.clock_lines) {
-    const std::vector<std::string> stamps = clock_lines(head.text);
-    return StampReader::detect(std::vector<std::string_view>(stamps.begin(), stamps.end()), {}, *head.options,
-                               *head.zone, assumptions);
-  }
-  if (plan.time < 0) return StampReader::of_readings(*head.options, assumptions);
-  constexpr std::size_t kEnds = 300;
-  std::vector<std::string> joined;
-  std::vector<std::string_view> samples;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (i >= kEnds && i + kEnds < rows.size()) continue;
-    if (plan.date >= 0)
-      joined.push_back(std::string(cell(rows[i], plan.date)) + ' ' + std::string(cell(rows[i], plan.time)));
-    else
-      samples.push_back(cell(rows[i], plan.time));
-  }
-  for (const std::string& text : joined) samples.emplace_back(text);
-  if (samples.empty()) samples.emplace_back("2000-01-01 00:00:00");
-  return StampReader::detect(samples, plan.time_title, *head.options, *head.zone, assumptions);
+  std::vector<std::string> texts;
+  if (plan.clock_lines) texts = clock_lines(head.text);
+  if (plan.time >= 0)
+    for (const auto& row : rows) texts.push_back(time_text(row, plan));
+  if (plan.time >= 0 && texts.empty()) texts.emplace_back("2000-01-01 00:00:00");
+  return StampReader::detect(std::vector<std::string_view>(texts.begin(), texts.end()), plan.time_title, *head.options,
+                             *head.zone, assumptions);
 }
 
 /// The unit of a used column without one. `strict`: it is MiB.

@@ -13,6 +13,7 @@
 #include <set>
 #include <utility>
 
+#include "source/log/clock_choice.hpp"
 #include "source/log/columns.hpp"
 #include "source/log/dump_readings.hpp"
 #include "source/log/json.hpp"
@@ -121,59 +122,41 @@ std::vector<JsonValue> objects_of(std::string_view text, std::vector<Around>* ar
   return std::move(objects.found);
 }
 
-void find_time_key(const std::vector<JsonValue>& objects, Survey& out) {
-  int best = 0;
-  for (const JsonValue& object : objects)
-    for (const auto& [key, value] : object.members()) {
-      const Column column = classify_column(key);
-      const int rank = column.role == ColumnRole::time ? column.rank : column.role == ColumnRole::step ? 1 : 0;
-      if (rank <= best || value.text().empty()) continue;
-      best = rank;
-      out.time_key = key;
-      out.time_title.unit_ns = column.unit_ns;
-      out.time_title.step = column.role == ColumnRole::step;
-    }
-}
-
-/// The key of the time since the start, such as "elapsed_time"; empty: there is none.
-std::string elapsed_key(const std::vector<JsonValue>& objects) {
-  constexpr int kSureTime = 50;
-  int best = kSureTime - 1;
-  std::string out;
-  for (const JsonValue& object : objects)
-    for (const auto& [key, value] : object.members()) {
-      const Column column = classify_column(key);
-      if (column.role != ColumnRole::time || column.rank <= best || counted_by(key) == "epoch" || value.text().empty())
-        continue;
-      best = column.rank;
-      out = key;
-    }
-  return out;
-}
-
-/// If "epoch" is a count rather than seconds since 1970, the time since the start or a key of steps next to it is more
-/// informative.
-void prefer_steps(const std::vector<JsonValue>& objects, Survey& out) {
-  constexpr double kDatesFrom = 9e8;
-  if (counted_by(out.time_key) != "epoch") return;
-  std::string step_key;
+/// Chooses the clock among the keys of the objects that have a metric.
+Status choose_time_key(const std::vector<JsonValue>& objects, Survey& out, std::vector<std::string>& assumptions) {
+  std::vector<const JsonValue*> records;
+  std::map<std::string, bool> is_metric;  // by name
+  FigureReader reader{FigureKeys{}};
   for (const JsonValue& object : objects) {
-    const JsonValue* const epoch = object.find(out.time_key);
-    if (epoch != nullptr && (!epoch->is_number() || epoch->number() >= kDatesFrom)) return;
-    for (const auto& [key, value] : object.members())
-      if (step_key.empty() && key != out.time_key && value.is_number() && !counted_by(key).empty()) step_key = key;
+    const std::vector<JsonFigure>& figures = reader.read(object);
+    if (std::any_of(figures.begin(), figures.end(), [&](const JsonFigure& figure) {
+          const auto [it, is_new] = is_metric.try_emplace(figure.name);
+          if (is_new) it->second = scalar_metric(figure).has_value();
+          return it->second;
+        }))
+      records.push_back(&object);
   }
-  if (const std::string elapsed = elapsed_key(objects); !elapsed.empty()) {
-    out.time_key = elapsed;
-    out.time_title = {};
-    out.time_title.unit_ns = classify_column(elapsed).unit_ns;
-    return;
-  }
-  if (step_key.empty()) return;
-  out.epoch_key = std::exchange(out.time_key, step_key);
-  out.time_title = {};
-  out.time_title.step = true;
-  out.time_title.counts = counted_by(out.time_key);
+  ClockRecords head;
+  std::vector<std::string_view> keys;
+  std::set<std::string_view> known;
+  for (const JsonValue* const object : records)
+    for (const auto& [key, value] : object->members()) {
+      if (value.text().empty() || !known.insert(key).second) continue;
+      keys.emplace_back(key);
+      head.fields.push_back(named_field(fmt::format("the key '{}'", logtext::excerpt(key)), key));
+    }
+  head.series.assign(records.size(), 0);
+  head.value = [&](std::size_t field, std::size_t record) -> ClockValue {
+    const JsonValue* const value = records[record]->find(keys[field]);
+    if (value == nullptr || value->text().empty()) return {};
+    return value->is_number() ? ClockValue{ClockValue::Form::number, value->number()} : read_clock_value(value->text());
+  };
+  const auto choice = choose_clock(head, assumptions);
+  if (!choice) return fail(choice.error());
+  if (choice->time >= 0) out.time_key = keys[static_cast<std::size_t>(choice->time)];
+  if (choice->outer_count >= 0) out.epoch_key = keys[static_cast<std::size_t>(choice->outer_count)];
+  out.time_title = choice->title;
+  return {};
 }
 
 /// Keys that distinguish series, by their titles and values: with a few different values, not a new one in each object.
@@ -305,10 +288,9 @@ std::string host_key(const std::vector<JsonValue>& objects) {
   return {};
 }
 
-Survey survey(const std::vector<JsonValue>& objects) {
+Result<Survey> survey(const std::vector<JsonValue>& objects, std::vector<std::string>& assumptions) {
   Survey out;
-  find_time_key(objects, out);
-  prefer_steps(objects, out);
+  if (Status ok = choose_time_key(objects, out, assumptions); !ok) return fail(std::move(ok.error()));
   find_series_keys(objects, out);
   find_measures(objects, out);
   const auto look_for = [&](MemoryOf of) {
@@ -610,9 +592,11 @@ std::vector<std::string> clock_lines(std::string_view head) {
 
 Evidence recognise(std::string_view head) {
   if (!is_json(head)) return Evidence::none;
-  const Survey found = survey(objects_of(head));
-  if (!found.seen.empty() && found.of == MemoryOf::anyone) return Evidence::titles;  // texts may name a GPU's
-  if (!found.seen.empty()) return found.time_key.empty() ? Evidence::named_rows : Evidence::own_names;
+  std::vector<std::string> ignored;
+  const auto found = survey(objects_of(head), ignored);
+  if (!found) return Evidence::own_names;
+  if (!found->seen.empty() && found->of == MemoryOf::anyone) return Evidence::titles;  // texts may name a GPU's
+  if (!found->seen.empty()) return found->time_key.empty() ? Evidence::named_rows : Evidence::own_names;
   if (!logtext::trim(head).starts_with('{') && !logtext::trim(head).starts_with('[')) return Evidence::none;
   return head.starts_with(kRunFileMark) ? Evidence::own_mark : Evidence::syntax;
 }
@@ -666,7 +650,10 @@ Result<std::size_t> count_unnamed_gpus(const std::vector<JsonValue>& objects, co
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   std::vector<Around> around;
   const std::vector<JsonValue> objects = objects_of(head.text, &around);
-  Survey found = survey(objects);
+  std::vector<std::string> assumptions;
+  auto surveyed = survey(objects, assumptions);
+  if (!surveyed) return fail(std::move(surveyed.error()));
+  Survey& found = *surveyed;
   if (found.seen.empty()) {
     if (const std::string host = host_key(objects); !host.empty()) return fail(only_host_memory(host));
     std::string keys;
@@ -684,7 +671,6 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   if (!unit) return fail(unit.error());
   std::vector<ScalarSeen> seen;
   for (const auto& [name, its] : found.seen) seen.push_back(its);
-  std::vector<std::string> assumptions;
   auto uses = choose_scalars(seen, *unit, head.options->capacity_bytes, assumptions);
   if (!uses) return fail(std::move(uses.error()));
   if (uses->contains(found.listed))
@@ -700,8 +686,7 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   const std::vector<std::string_view> times(found.times.begin(), found.times.end());
   if (times.empty() && !found.time_key.empty())
     return fail(fmt::format("no time under \"{}\" beside the memory", found.time_key));
-  auto stamp = times.empty() ? Result<StampReader>(StampReader::of_readings(*head.options, assumptions))
-                             : StampReader::detect(times, found.time_title, *head.options, *head.zone, assumptions);
+  auto stamp = StampReader::detect(times, found.time_title, *head.options, *head.zone, assumptions);
   if (!stamp) return fail(std::move(stamp.error()));
   if (found.of == MemoryOf::anyone) assumptions.push_back(may_be_of_host("key"));
   if (!found.id_key.empty()) assumptions.push_back(distinguished_by(found.id_key));

@@ -79,7 +79,82 @@ TEST(ClockColumn, TwoOfThemAreRefused) {
   const auto r = read_text(readings("when,stored,gpu_index,used_mib", [](const std::string& time, int i) {
     return fmt::format("2026-03-02 {},2026-03-03 {},0,{}", time, time, 1000 + i);
   }));
-  EXPECT_THAT(r.error, HasSubstr("columns 1 'when' and 2 'stored' both hold times"));
+  EXPECT_THAT(r.error, HasSubstr("column 1 'when' and column 2 'stored' both hold times"));
+}
+
+/// Forty readings half a minute apart, as JSON lines with the members `line(time, number)` before the memory.
+template <class Line>
+std::string objects(Line line) {
+  std::string text;
+  for (int i = 0; i < 40; ++i)
+    text += fmt::format("{{{}, \"gpu_mem_used_mib\": {}}}\n",
+                        line(fmt::format("2026-03-02 08:{:02}:{:02}", i / 2, i % 2 * 30), i), 1000 + i);
+  return text;
+}
+
+TEST(ClockKey, IsFoundByItsValuesAsAColumnIs) {
+  const auto r = read_text(objects([](const std::string& time, int i) {
+    return fmt::format(R"("step": {}, "when": "{}", "launched": "2026-03-02 07:00:00")", i, time);
+  }));
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(seconds_covered(r), 39 * 30);
+  EXPECT_FALSE(r.catalog->clock_is_relative);
+}
+
+TEST(ClockKey, TwoOfThemAreRefused) {
+  const auto r = read_text(
+      objects([](const std::string& time, int) { return fmt::format(R"("when": "{}", "stored": "{}")", time, time); }));
+  EXPECT_THAT(r.error, HasSubstr("the key 'stored' and the key 'when' both hold times"));
+}
+
+TEST(Clock, OneRuleForEverySyntax) {
+  struct Case {
+    std::string_view what, first, second;
+    double (*second_value)(int i);
+    std::string_view step;  ///< what is counted; empty: there is a time
+  };
+  const Case cases[] = {
+      {"a duration is no clock", "step", "time_s", [](int i) { return 20.0 + i * i % 5; }, "step"},
+      {"a clock beside a count is one", "step", "time_s", [](int i) { return 30.0 * i; }, ""},
+      {"a count of epochs is none beside a time", "epoch", "elapsed_s", [](int i) { return 30.0 * i; }, ""},
+  };
+  for (const Case& c : cases) {
+    std::string csv = fmt::format("{},{},gpu_mem_used_mib\n", c.first, c.second);
+    std::string json;
+    for (int i = 0; i < 40; ++i) {
+      csv += fmt::format("{},{},{}\n", i, c.second_value(i), 1000 + i);
+      json += fmt::format("{{\"{}\": {}, \"{}\": {}, \"gpu_mem_used_mib\": {}}}\n", c.first, i, c.second,
+                          c.second_value(i), 1000 + i);
+    }
+    for (const std::string& text : {csv, json}) {
+      SCOPED_TRACE(fmt::format("{}: {}", c.what, text.substr(0, 60)));
+      const auto r = read_text(text);
+      ASSERT_EQ(r.error, "");
+      EXPECT_EQ(r.catalog->scale.step, c.step);
+      if (c.step.empty()) {
+        EXPECT_EQ(seconds_covered(r), 39 * 30);
+      }
+    }
+  }
+}
+
+TEST(Clock, StepsWithinEpochsGoOnInEverySyntax) {
+  std::string csv = "epoch,step,gpu_mem_used_mib\n";
+  std::string json;
+  std::string text;
+  for (int i = 0; i < 40; ++i) {
+    csv += fmt::format("{},{},{}\n", i / 10, i % 10, 1000 + i);
+    json += fmt::format("{{\"epoch\": {}, \"step\": {}, \"gpu_mem_used_mib\": {}}}\n", i / 10, i % 10, 1000 + i);
+    text += fmt::format("epoch {} step {} gpu mem used {} MiB\n", i / 10, i % 10, 1000 + i);
+  }
+  for (const std::string& log : {csv, json, text}) {
+    SCOPED_TRACE(log.substr(0, 60));
+    const auto r = read_text(log);
+    ASSERT_EQ(r.error, "");
+    EXPECT_EQ(r.catalog->scale.step, "step");
+    EXPECT_NEAR(seconds_covered(r), 39 * r.catalog->scale.step_s, 1e-6);
+    EXPECT_TRUE(r.in_order());
+  }
 }
 
 TEST(TimesOfDay, BeginAtZero) {
