@@ -1,6 +1,7 @@
 // The tables: any CSV (comma, semicolon, tab; bars below a header) with a recognisable time and used column, and those
 // of nvidia-smi --query-gpu=... and --query-compute-apps=..., whose numbers without a unit are MiB.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 
@@ -122,27 +123,29 @@ Result<std::unique_ptr<LogParser>> make_csv(const LogHead& head) {
   return rewriting.lines ? make_rewritten(head, std::move(rewriting), make) : make(head);
 }
 
-Evidence recognise_query_gpu(std::string_view head) {
-  const std::string_view start = head.substr(0, 4096);
-  if (const auto plan = find_header(head))  // nvidia-smi's own titles have a dot: memory.used, memory.free
-    return plan->pid < 0 && start.find("memory.") != std::string_view::npos ? Evidence::own_names : Evidence::none;
-  std::vector<std::string> ignored;
-  const bool sized = start.find(" MiB") != std::string_view::npos;
-  const auto plan = infer_from_head(head, ignored);
-  if (!plan) return sized ? Evidence::syntax : Evidence::none;
-  if (plan->pid >= 0) return Evidence::none;
-  if (sized) return Evidence::own_rows;
-  return plan->uuid >= 0 || plan->pci >= 0 ? Evidence::traces : Evidence::none;
-}
+/// A table that nvidia-smi writes.
+struct TableLayout {
+  bool of_processes = false;               ///< a row is of a process
+  std::array<std::string_view, 2> titles;  ///< one of which is in its header
+};
+constexpr TableLayout kQueryGpu = {false, {"memory.", "memory."}};  // its own titles have a dot
+constexpr TableLayout kComputeApps = {true, {"used_gpu_memory", "used_memory"}};
 
-Evidence recognise_compute_apps(std::string_view head) {
+template <const TableLayout& layout>
+Evidence recognise_table(std::string_view head) {
   const std::string_view start = head.substr(0, 4096);
-  const auto has = [&](std::string_view title) { return start.find(title) != std::string_view::npos; };
-  if (const auto plan = find_header(head))
-    return plan->pid >= 0 && (has("used_gpu_memory") || has("used_memory")) ? Evidence::own_names : Evidence::none;
+  const auto has = [&](std::string_view text) { return start.find(text) != std::string_view::npos; };
+  if (const auto plan = find_header(head)) {
+    const bool is_titled = std::any_of(layout.titles.begin(), layout.titles.end(), has);
+    return is_titled && (plan->pid >= 0) == layout.of_processes ? Evidence::own_names : Evidence::none;
+  }
   std::vector<std::string> ignored;
   const auto plan = infer_from_head(head, ignored);
-  return plan && plan->pid >= 0 ? Evidence::own_rows : Evidence::none;
+  const bool has_amounts = !layout.of_processes && has(" MiB");
+  if (!plan) return has_amounts ? Evidence::syntax : Evidence::none;
+  if ((plan->pid >= 0) != layout.of_processes) return Evidence::none;
+  if (layout.of_processes || has_amounts) return Evidence::own_rows;
+  return plan->uuid >= 0 || plan->pci >= 0 ? Evidence::traces : Evidence::none;
 }
 
 Result<std::unique_ptr<LogParser>> make_of_nvidia_smi(const LogHead& head) {
@@ -157,11 +160,11 @@ const LogFormatInfo csv_log_format{"csv",
 
 const LogFormatInfo query_gpu_log_format{
     "query-gpu", "nvidia-smi --query-gpu=timestamp,index,uuid,memory.used,memory.total --format=csv -l 1",
-    recognise_query_gpu, make_of_nvidia_smi, each_line_is_a_record};
+    recognise_table<kQueryGpu>, make_of_nvidia_smi, each_line_is_a_record};
 
 const LogFormatInfo compute_apps_log_format{
     "compute-apps",
     "nvidia-smi --query-compute-apps=timestamp,gpu_uuid,pid,process_name,used_gpu_memory --format=csv -l 1",
-    recognise_compute_apps, make_of_nvidia_smi, each_line_is_a_record};
+    recognise_table<kComputeApps>, make_of_nvidia_smi, each_line_is_a_record};
 
 }  // namespace vramtrack
