@@ -6,7 +6,8 @@
 #include <optional>
 #include <string_view>
 
-#include "source/log/recognise.hpp"
+#include "source/log/format_choice.hpp"
+#include "source/log/recording.hpp"
 
 namespace {
 
@@ -46,10 +47,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (choice < log_formats().size()) options.format = log_formats()[choice]->name;
   // A name from which MLflow's format takes what the values are; to the others it is no more than a name.
   const LogHead head{text, "metrics/gpu_0_mem_used_mib", &options, &zone};
-  const auto found = recognise_text(head);
+  const auto found = choose_format(head);
   if (!found) return 0;
-  const Reading whole(*found->format, head, text, text.size());
-  const Reading cut(*found->format, head, text, 64);
+  const Reading whole(**found, head, text, text.size());
+  const Reading cut(**found, head, text, 64);
   if (whole.rows.samples.size() != cut.rows.samples.size() || whole.rows.events.size() != cut.rows.events.size() ||
       whole.rows.notes().skipped_lines != cut.rows.notes().skipped_lines)
     std::abort();

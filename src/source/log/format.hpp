@@ -101,6 +101,9 @@ struct LogFormatInfo {
   /// For a format that reads much of the head for weak evidence: like recognise(), but may return `none` once the
   /// evidence must be weaker than `least`, that of another format. nullptr: recognise() is cheap.
   Evidence (*recognise_from)(std::string_view head, Evidence least) = nullptr;
+  /// Whether this is the format of any text, by the words beside its figures, which is tried where no other can be
+  /// read.
+  bool is_prose = false;
 };
 
 /// A log whose lines are rewritten for the parser of another format: without thousands separators, with tabs between

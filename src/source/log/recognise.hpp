@@ -31,6 +31,7 @@ struct PlannedFile {
   bool is_empty = false;             ///< has no text at all: allowed for a process log among others
   std::string beside;                ///< note about logs that lack a figure beside it, or that it has no log beside it
   std::string later_head;            ///< if the format was recognised only later: that part; else empty
+  std::size_t head_reads = 0;        ///< by formats, to compare what each reads from the head
 
   [[nodiscard]] bool is_stream() const { return input != nullptr; }
   /// The text from which parsers are made.
@@ -46,13 +47,6 @@ Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, cons
 
 /// Opens a planned file that can be read again.
 Result<std::unique_ptr<LineInput>> open_lines(const PlannedFile& planned);
-
-/// Recognises text that is already in memory (the fuzzer's entry point): the format and its parser.
-struct RecognisedText {
-  const LogFormatInfo* format = nullptr;
-  std::unique_ptr<LogParser> parser;
-};
-Result<RecognisedText> recognise_text(const LogHead& head);
 
 /// A log while it is read: its text in order, and its parser.
 struct LogText {

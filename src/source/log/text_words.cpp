@@ -144,7 +144,8 @@ const LogFormatInfo text_log_format{
     make,
     each_line_is_a_record,
     true,
-    recognise_from};
+    recognise_from,
+    true};
 
 namespace {
 
