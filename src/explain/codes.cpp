@@ -47,11 +47,15 @@ constexpr struct {
     {"mfx|qsv|vpl", "-4", ""},
     // acl_rt.h of Ascend: ACL_ERROR_RT_MEMORY_ALLOCATION
     {"acl|ascend|npu", "207001", ""},
+    // The memory manager of a Jetson
+    {"nvmap", "12", ""},
     // errno.h: ENOMEM, which the kernel's drivers print with its sign
     {"errno", "12|-12", "enomem"},
     {"drm|amdgpu|i915|nouveau|fail", "-12", ""},
     // The kernel's end of a container, and a game console's
     {"", "", "oomkill"},
+    // The RAPIDS Accelerator for Spark
+    {"", "", "retryoom"},
     {"", "", "vmemoom"},
 };
 
@@ -89,6 +93,7 @@ bool is_code(std::string_view word) {
   constexpr std::size_t kShortest = 6;
   const std::string_view digits = digits_of(word);
   const bool is_number = digits.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  if (word == "memoryerror") return true;  // Python's, alone on its line
   if (word.size() < kShortest || (!is_number && !has_any(word, "mem|alloc|oom|invalid|out_of|outof"))) return false;
   const std::string name = joined(word);
   for (const std::string_view end : {"failures", "errors", "count", "retries", "handler", "cnt", "disable"})
@@ -97,6 +102,7 @@ bool is_code(std::string_view word) {
     if (!code.name.empty() && name.find(code.name) != std::string::npos) return true;
     if (code.interface.empty() && is_any(digits, code.numbers)) return true;
   }
+  if (name.ends_with("outofme")) return true;  // a column of Slurm's cuts it off
   const bool is_joined = name.size() < word.size() || word.size() > 9;
   if (!is_joined) return false;
   const std::size_t lack = name.find("outof");
@@ -107,6 +113,7 @@ bool is_code(std::string_view word) {
 
 std::optional<Code> code_at(const std::vector<Word>& words, std::size_t i, std::string_view line) {
   const Word& word = words[i];
+  if (word.text == "memoryerror" && words.size() > 1) return std::nullopt;
   const bool is_name = word.is_code;
   const std::string name = is_name ? joined(word.text) : "";
   const std::string_view digits = digits_of(word.text);

@@ -61,14 +61,17 @@ constexpr Wording kWordings[] = {
 
 constexpr std::string_view kCues =
     "out of|outof|reject|denied|reached|too long|over quota|over budget|not fit|too big|bigger than|longer than|> "
-    "2**|buffer_size|image_size|all available|all the|out_of|insufficient|exhaust|fail|cannot alloc|can't|could not|"
-    "couldn't|unable to|allocation err|no_memory|no memory|memoryalloc|oom|out-of-mem|8007000e|2147024882|exceed|too "
+    "2**|buffer_size|image_size|all available|all the|out_of|insufficient|exhaust|fail|cannot |can not|can't|could "
+    "not|couldn't|unable to|not able|tried to|attempted to|invalid |exception|memoryerror|no avail|no space|failcnt|: "
+    "-|is -|= -|terminated|evicted|allocation err|no_memory|no "
+    "memory|memoryalloc|oom|out-of-mem|8007000e|2147024882|exceed|too "
     "much|bad_alloc|low on|not possible|less than|smaller than|larger than|greater than|more than|too large|but only|"
     "paging file|refused|error -|error `-|error (-|errno|code -|code: -|shortage|lack of|no_mem|mem_|-12|error "
     "2|result=2|"
     "result = 2|error=2|error code 2|error code: 2|error 3|status 3|error 10|"
-    "code 10|0x505|0x0505|70000002|70000003|8876017c|2005532292|c01e0100|clenqueue|clcreatebuffer|vkqueue|status 2|"
-    "137|sigkill|killed|bad allocation|error when|error alloc|: -9|= "
+    "code 10|error "
+    "12|0x505|0x0505|70000002|70000003|8876017c|2005532292|c01e0100|clenqueue|clcreatebuffer|vkqueue|status 2|"
+    "137|sigkill|killed|bad allocation|error when|error while|error alloc|dst tensor|: -9|= "
     "-9|不足|不够|不夠|is full|太小|无法分配|부족|無法分配|enough|more system|overflow|returned n|(nil)|too many "
     "res|but |"
     "only |beyond |require|needs |need |wants |limit|需要|benötigt|c000012d|is only|vkalloc";
@@ -115,6 +118,18 @@ bool is_unit(std::string_view word) {
   return is_any(word.substr(at), "bytes|kb|kib|mb|mib|gb|gib");
 }
 
+/// The forms of a number of bytes, elements or pixels: "640000000", "0xc000", "412 mb", "5mb", "23040x23040".
+bool is_amount(const std::vector<Word>& words, std::size_t i) {
+  constexpr std::size_t kManyDigits = 6;
+  const std::string_view word = words[i].text;
+  if (!is_digit(word.front())) return false;
+  const std::size_t digits = std::min(word.find_first_not_of("0123456789"), word.size());
+  return digits >= kManyDigits || word.starts_with("0x") || is_unit(word) ||
+         (digits < word.size() && word[digits] == 'x' && is_digit(word.back())) ||
+         (i + 2 < words.size() && words[i + 1].text == "x" && is_digit(words[i + 2].text.front())) ||
+         (i + 1 < words.size() && is_unit(words[i + 1].text) && !is_digit(words[i + 1].text.front()));
+}
+
 /// Whether one of words [from, until) is in `list`.
 bool has_word(const std::vector<Word>& words, std::size_t from, std::size_t until, std::string_view list) {
   for (std::size_t i = from; i < std::min(until, words.size()); ++i)
@@ -134,8 +149,10 @@ std::optional<Range> lack_at(const std::vector<Word>& words, std::size_t i) {
   if (is_of || is_not || (words[i].text == "low" && next(1) == "on")) from = 2;
   if (words[i].text == "not" && next(2) == "enough") from = 3;  // "does not provide enough"
   // "no memory for strdup", and not "no memory region specified"
-  const bool is_none = words[i].text == "no" && is_memory(next(1)) &&
-                       (next(2).empty() || words[i + 1].ends_clause || is_any(next(2), "for|to|available|left"));
+  const std::size_t noun = is_any(next(1), "available|usable|remaining|contiguous") ? 2 : 1;
+  const bool is_none =
+      words[i].text == "no" && is_memory(next(noun)) &&
+      (next(noun + 1).empty() || words[i + noun].ends_clause || is_any(next(noun + 1), "for|to|available|left"));
   if (words[i].text == "insufficient" || is_none) from = 1;
   // "the cgroup out-of-memory handler", "Created an OOM event", "GPU OOM"
   const bool is_event = (words[i].text == "out-of-memory" && is_any(next(1), "handler|killer")) ||
@@ -146,17 +163,21 @@ std::optional<Range> lack_at(const std::vector<Word>& words, std::size_t i) {
   if (words[i].text == "oom" && i > 1 && !next(1).empty() && is_digit(next(1).front()) &&
       is_of_device(words[i - 2].text))
     return Range{words[i - 2].begin, words[i].end};
+  // "CUDA OOMs: 1"
+  if (words[i].text == "ooms" && !next(1).empty() && is_digit(next(1).front()) && next(1) != "0")
+    return Range{words[i - std::min<std::size_t>(i, 1)].begin, words[i + 1].end};
   // "OOM when allocating tensor", "OOM: need 12.5 GiB"
   if (words[i].text == "oom" && i + 2 < words.size() &&
       (words[i + 1].is_allocation || words[i + 2].is_allocation || begins_any(next(1), "need|request|tried|wanted")))
     return Range{words[i].begin, words[i].end};
-  if (words[i].text == "unlikely" && has_word(words, i + 2, i + 4, "enough")) from = 4;
+  if (words[i].text == "unlikely" && has_word(words, i + 2, i + 3, "enough")) from = 3;
   if (from == 0) return std::nullopt;
   for (std::size_t j = i + from; j < words.size() && j < i + from + 5; ++j) {
     // "GPU out of memory"
     const bool has_subject =
         i > 0 && !words[i - 1].ends_clause && (words[i - 1].text == "system" || is_of_device(words[i - 1].text));
-    const bool is_space = words[j].text == "space" && words[j - 1].text == "address";
+    const bool is_space = (words[j].text == "space" && words[j - 1].text == "address") ||
+                          (words[j].text == "resources" && words[j - 1].text == "system");
     if (is_space || is_memory(words[j].text)) return Range{words[has_subject ? i - 1 : i].begin, words[j].end};
     if (words[j].ends_clause) break;
   }
@@ -168,6 +189,10 @@ std::optional<Range> exhausted_at(const std::vector<Word>& words, std::size_t i)
   if (words[i].text == "all" && i > 0 && begins_any(words[i - 1].text, "us|consum|exhaust|fill"))
     for (std::size_t j = i + 1; j < std::min(i + 4, words.size()); ++j)
       if (is_memory(words[j].text)) return Range{words[i - 1].begin, words[j].end};
+  // "memory: usage 2097152kB, limit 2097152kB, failcnt 65": the requests that a control group refused
+  if (words[i].text == "failcnt" && i + 1 < words.size() && is_digit(words[i + 1].text.front()) &&
+      words[i + 1].text != "0")
+    return Range{words[i].begin, words[i + 1].end};
   if (!is_any(words[i].text, "exhausted|insufficient|shortage")) return std::nullopt;
   for (std::size_t j = i; j > 0 && i - j < 2 && !words[j - 1].ends_clause; --j)
     if (is_memory(words[j - 1].text)) return Range{words[j - 1].begin, words[i].end};
@@ -182,14 +207,17 @@ constexpr std::string_view kOtherResources =
 
 /// "failed to allocate 339738624 bytes", "memory allocation of size 4096 failed", "cannot allocate big buffer"
 std::optional<Range> failure_at(const std::vector<Word>& words, std::size_t i) {
-  if (!is_any(words[i].text,
-              "fail|failed|fails|failure|cannot|can't|couldn't|could|unable|refused|rejected|denied|error|null|nullptr|"
-              "nil"))
+  if (!is_any(
+          words[i].text,
+          "fail|failed|fails|failure|cannot|can|can't|couldn't|could|unable|able|refused|rejected|denied|error|null|"
+          "nullptr|nil"))
     return std::nullopt;
   // "large alloc 8589934592 bytes == (nil)", "malloc returned NULL"; not "data != NULL"
   if (begins_any(words[i].text, "null") && (i == 0 || !is_any(words[i - 1].text, "returned|got|gave")))
     return std::nullopt;
-  if (words[i].text == "could" && (i + 1 >= words.size() || words[i + 1].text != "not")) return std::nullopt;
+  if (is_any(words[i].text, "can|could") && (i + 1 >= words.size() || words[i + 1].text != "not")) return std::nullopt;
+  if (words[i].text == "able" && (i == 0 || words[i - 1].text != "not")) return std::nullopt;
+  constexpr std::string_view kNegations = "cannot|can|can't|couldn't|could|unable|able";
   constexpr std::size_t kNear = 9;
   std::size_t from = i;
   while (from > 0 && i - from < kNear && !words[from - 1].ends_clause) --from;
@@ -198,11 +226,9 @@ std::optional<Range> failure_at(const std::vector<Word>& words, std::size_t i) {
   const auto begin = words.begin() + static_cast<std::ptrdiff_t>(from);
   const auto end = words.begin() + static_cast<std::ptrdiff_t>(until) + 1;
   // "mem_allocated 12 GiB, request failed": "allocated" memory did not fail, unless "could not be" precedes it.
-  const bool may_be_past = is_any(words[i].text, "cannot|can't|couldn't|could|unable");
+  const bool may_be_past = is_any(words[i].text, kNegations);
   // "cannot" negates the verb: "cannot allocate", but not "the allocated size cannot be less".
-  const auto after = is_any(words[i].text, "cannot|can't|couldn't|could|unable")
-                         ? words.begin() + static_cast<std::ptrdiff_t>(i)
-                         : begin;
+  const auto after = may_be_past ? words.begin() + static_cast<std::ptrdiff_t>(i) : begin;
   auto verb = std::find_if(after, end, [may_be_past](const Word& word) {
     return word.is_allocation && (may_be_past || !word.text.ends_with("allocated"));
   });
@@ -210,7 +236,8 @@ std::optional<Range> failure_at(const std::vector<Word>& words, std::size_t i) {
   const auto has = [begin, end](std::string_view list) {
     return std::any_of(begin, end, [list](const Word& word) { return is_any(word.text, list); });
   };
-  const bool has_bytes = std::any_of(begin, end, [](const Word& word) { return is_unit(word.text); });
+  const bool has_bytes =
+      std::any_of(begin, end, [](const Word& word) { return is_unit(word.text); }) || (has("memory") && has("size"));
   if (verb == end && has("memory|vram|pool|heap|arena|device|gpu"))
     verb = std::find_if(begin, end, [has_bytes](const Word& word) {
       return begins_any(word.text, "reserv|commit|obtain") ||
@@ -223,11 +250,14 @@ std::optional<Range> failure_at(const std::vector<Word>& words, std::size_t i) {
   if (std::none_of(begin, end, stores) && std::any_of(begin, end, is_other)) return std::nullopt;
   // "error" needs a noun for the action: "allocation error", "error when allocating".
   const auto allocates = [&words](std::size_t k) { return k < words.size() && words[k].is_allocation; };
-  if (words[i].text == "error" && !allocates(i - 1) && !allocates(i + 1)) return std::nullopt;
+  const bool is_verb_next = verb == words.begin() + static_cast<std::ptrdiff_t>(i) + 1;
+  if (words[i].text == "error" && !allocates(i - 1) && !allocates(i + 1) && !is_verb_next) return std::nullopt;
   // "no allocation failed"
-  const auto first = std::min(static_cast<std::size_t>(verb - words.begin()), i);
+  const auto first = std::min(static_cast<std::size_t>(verb - words.begin()), words[i].text == "able" ? i - 1 : i);
   if (first > 0 && is_any(words[first - 1].text, "no|never|without")) return std::nullopt;
-  return Range{words[first].begin, std::max(words[i].end, verb->end)};
+  // "Error while creating shared memory segment x (size 9637888)": up to its size.
+  const bool has_size = is_verb_next && words[until].begin > verb->begin && is_amount(words, until);
+  return Range{words[first].begin, has_size ? words[until].end : std::max(words[i].end, verb->end)};
 }
 
 /// Things with their own maximum size, and reserved parts of the memory.
@@ -235,18 +265,6 @@ constexpr std::string_view kPieces =
     "buffer|buffers|binding|texture|textures|image|tensor|tensors|ndarray|array|matrix|variable|block|object|dimension|"
     "dimensions|width|height|allocation|newbufferwith";
 constexpr std::string_view kPools = "pool|budget|quota|cache|arena|kv|kvcache|limit|vgpu";
-/// The forms of a number of bytes, elements or pixels: "640000000", "0xc000", "412 mb", "5mb", "23040x23040".
-bool is_amount(const std::vector<Word>& words, std::size_t i) {
-  constexpr std::size_t kManyDigits = 6;
-  const std::string_view word = words[i].text;
-  if (!is_digit(word.front())) return false;
-  const std::size_t digits = std::min(word.find_first_not_of("0123456789"), word.size());
-  return digits >= kManyDigits || word.starts_with("0x") || is_unit(word) ||
-         (digits < word.size() && word[digits] == 'x' && is_digit(word.back())) ||
-         (i + 2 < words.size() && words[i + 1].text == "x" && is_digit(words[i + 2].text.front())) ||
-         (i + 1 < words.size() && is_unit(words[i + 1].text) && !is_digit(words[i + 1].text.front()));
-}
-
 struct Found {
   Range range;
   std::optional<Memory> memory;  ///< if only the structure shows it
@@ -302,7 +320,10 @@ std::optional<Found> excess_at(const std::vector<Word>& words, std::size_t i, st
     return Found{range, Memory::piece};
   const bool is_of_cache = has_any(line, "kv cache|kv-cache|kvcache|kv size|kv_cache");
   const bool is_in_memory = amounts > 0 || is_of_cache || (has_memory && !has_any(line, "pool") && is_of_device(line));
-  if ((is_end && has_part && is_in_memory) || (is_of_cache && (is_too || is_sign))) return Found{range, Memory::pool};
+  const auto is_number = [](const Word& each) { return is_digit(each.text.front()); };
+  const bool is_over_cache = is_more && std::count_if(words.begin(), words.end(), is_number) > 1;
+  if ((is_end && has_part && is_in_memory) || (is_of_cache && (is_too || is_sign || is_over_cache)))
+    return Found{range, Memory::pool};
   if ((is_too && next == "much") || begins_any(word, "exceed")) {
     has_limit = has_limit || is_what_is_free;
     has_memory = has_memory || (is_too && i + 2 < words.size() && words[i + 2].text == "shared");
@@ -310,6 +331,12 @@ std::optional<Found> excess_at(const std::vector<Word>& words, std::size_t i, st
     return Found{{words[i].begin, words[is_too ? i + 1 : i].end},
                  has_word(words, i + 1, i + 5, "limit") ? Memory::pool : Memory::excess};
   }
+  // "requires more memory than is", "model request too large for system": what it is compared with is left out.
+  const bool is_of_all = (is_less && has_memory && has_any(line, "requires more|needs more") &&
+                          has_any(line, "than is|than available|than the available")) ||
+                         (is_too && has_any(line, "too large for this|too large for system|too large for the system") &&
+                          has_any(line, "model|request|alloc"));
+  if (is_of_all) return Found{{colon == std::string_view::npos ? words[i].begin : from, range.end}, Memory::excess};
   const bool compares = is_less || is_more || (is_sign && amounts > 1) ||
                         (is_too && next == "large" && (has_any(line, "for this") || (amounts > 1 && is_what_is_free)));
   if (!compares || line.find_first_of("0123456789") == std::string_view::npos) return std::nullopt;
@@ -328,6 +355,67 @@ std::optional<Range> impossible_at(const std::vector<Word>& words, std::size_t i
   for (std::size_t j = i; j > 0 && i - j < 14; --j)
     if (words[j - 1].is_allocation || begins_any(words[j - 1].text, "reserv"))
       return Range{words[j > 3 ? j - 3 : 0].begin, words[i].end};
+  return std::nullopt;
+}
+
+/// "Tried to allocate 20.00 MiB", "attempted to reserve 2 GiB": who tried did not succeed.
+std::optional<Range> attempt_at(const std::vector<Word>& words, std::size_t i) {
+  if (!is_any(words[i].text, "tried|attempted") || i + 3 >= words.size() || words[i + 1].text != "to")
+    return std::nullopt;
+  if (!words[i + 2].is_allocation && !begins_any(words[i + 2].text, "reserv|commit|obtain")) return std::nullopt;
+  for (std::size_t j = i + 3; j < std::min(i + 9, words.size()); ++j) {
+    if (is_digit(words[j].text.front())) return Range{words[i].begin, words[j].end};
+    if (words[j].ends_clause) break;
+  }
+  return std::nullopt;
+}
+
+/// "Invalid buffer size: 20.02 GB"
+std::optional<Found> invalid_at(const std::vector<Word>& words, std::size_t i) {
+  if (words[i].text != "invalid" || i + 3 >= words.size() || words[i + 2].text != "size") return std::nullopt;
+  if (!is_any(words[i + 1].text, kPieces) && !words[i + 1].is_allocation) return std::nullopt;
+  for (std::size_t j = i + 3; j < std::min(i + 6, words.size()); ++j)
+    if (is_amount(words, j)) return Found{{words[i].begin, words[j].end}, Memory::excess};
+  return std::nullopt;
+}
+
+/// "Available KV cache memory: -0.59 GiB": less than nothing is left.
+std::optional<Found> negative_at(const std::vector<Word>& words, std::size_t i) {
+  const std::string_view word = words[i].text;
+  if (word.size() < 2 || word[0] != '-' || !is_digit(word[1])) return std::nullopt;
+  const bool has_unit = is_unit(word.substr(1)) || (i + 1 < words.size() && is_unit(words[i + 1].text)) ||
+                        (i + 2 < words.size() && is_digit(words[i + 1].text.front()) && is_unit(words[i + 2].text));
+  bool is_rest = false, is_stored = false;
+  std::size_t from = i;
+  while (from > 0 && i - from < 10 && !words[from - 1].ends_clause) {
+    --from;
+    is_stored = is_stored || is_memory(words[from].text) || is_any(words[from].text, kPools);
+    is_rest = is_rest || begins_any(words[from].text, "avail|free|remain|rest|left");
+    if (is_stored && is_rest) break;
+  }
+  if (!has_unit || !is_rest || !is_stored) return std::nullopt;
+  return Found{{words[from].begin, words[i].end}, Memory::pool};
+}
+
+/// "Allocate: no space left", "Call to posix_fallocate failed : No space left on device": what is allocated is memory,
+/// where it is no file of a disk.
+std::optional<Found> space_at(const std::vector<Word>& words, std::size_t i, std::string_view line) {
+  constexpr std::string_view kShared = "shm|fallocate|shared memory|</torch_";
+  if (words[i].text != "no" || i + 2 >= words.size() || words[i + 1].text != "space" || words[i + 2].text != "left")
+    return std::nullopt;
+  const Range range{words[i].begin, words[i + 2].end};
+  if (has_any(line, kShared)) return Found{range, Memory::shared};
+  const bool allocates = std::any_of(words.begin(), words.end(), [](const Word& word) { return word.is_allocation; });
+  return allocates ? std::optional(Found{range, Memory::host}) : std::nullopt;
+}
+
+/// "Exception during processing !!! Allocation on device": what an exception names is what failed.
+std::optional<Range> exception_at(const std::vector<Word>& words, std::size_t i) {
+  if (!is_any(words[i].text, "allocation|alloc") || i + 2 >= words.size() || words[i + 1].text != "on" ||
+      !is_of_device(words[i + 2].text) || (i > 0 && !words[i - 1].ends_clause))
+    return std::nullopt;
+  for (std::size_t j = i; j > 0 && i - j < 6; --j)
+    if (is_any(words[j - 1].text, "exception|error")) return Range{words[i].begin, words[i + 2].end};
   return std::nullopt;
 }
 
@@ -356,10 +444,22 @@ std::optional<Found> killed_at(const std::vector<Word>& words, std::size_t i, st
     const std::size_t colon = line.substr(0, words[i].begin).rfind(": ");
     return Found{{colon == std::string_view::npos ? words.front().begin : colon + 2, words[i].end}};
   }
+  // "Killed process 18177 (palo_be), UID 0, total-vm:70347780kB", "killed due to memory used", "terminated after
+  // reaching LSF memory usage limit"
+  if (word == "killed" && has_any(line, "anon-rss")) return Found{{words[i].begin, words[i].end}, Memory::host};
+  bool has_reason = false;
+  if (is_any(word, "killed|terminated|evicted") && !words[i].ends_clause)
+    for (std::size_t j = i + 1; j < std::min(i + 9, words.size()); ++j) {
+      has_reason = has_reason || begins_any(words[j].text, "due|because|reach|exceed");
+      if (has_reason && is_memory(words[j].text)) return Found{{words[i].begin, words[j].end}, Memory::host};
+      if (words[j].ends_clause) break;
+    }
   bool is_end = (word == "137" || word == "-9") && is_behind("code|status|exitcode", 2);
   is_end = is_end || (word == "137" && last == "code");
   is_end = is_end || (word == "sigkill" && is_behind("signal|signals|negsignal|9", 2) &&
                       has_any(line, "terminat|died|receiv|return code|exit|killed by|failed"));
+  is_end = is_end || (word == "killed" && last == "signal");  // "is killed by signal: Killed"
+  if (word == "bus" && last == "signal") return Found{{words[i - 1].begin, words[i].end}, Memory::shared};
   // A shell's line and process, in any language: "train.sh: line 3: 4711 Killed"
   const auto is_number = [](std::string_view each) {
     return !each.empty() && each.find_first_not_of("0123456789") == std::string_view::npos;
@@ -378,7 +478,8 @@ std::optional<Found> killed_at(const std::vector<Word>& words, std::size_t i, st
 
 /// Chinese and Japanese do not separate words by blanks.
 constexpr std::string_view kFixed =
-    "too many resources requested|your gpu memory is full|bad allocation|paging file is too small|killed as a result "
+    "too many resources requested|dst tensor is not initialized|unable to write to file "
+    "</torch_|your gpu memory is full|bad allocation|paging file is too small|killed as a result "
     "of limit of|too many "
     "concurrent sessions|due to memory pressure|memory is full|显存不足|内存不足|显存不够|内存不够|記憶體不足|"
     "メモリ不足|无法分配|無法分配|页面文件太小|메모리 부족|메모리가 부족|显存耗尽";
@@ -425,8 +526,10 @@ std::optional<Found> failure_in(std::string_view line) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     // Words in quotation marks after a code explain it: "hit cudaErrorMemoryAllocation due to "out of memory"".
     const bool is_named = code && !code->memory;
-    for (const auto rule : {lack_at, exhausted_at, failure_at, impossible_at})
+    for (const auto rule : {lack_at, exhausted_at, failure_at, impossible_at, attempt_at, exception_at})
       if (auto found = rule(words, i)) {
+        // "killed by signal: Bus error. It is possible that workers are out of shared memory."
+        if (code && code->memory == Memory::shared) return code;
         if (is_named && found->begin > 1 && line[found->begin - 2] == ' ' && is_quote_mark(line[found->begin - 1]))
           return code;
         // "vkAllocateMemory failed with VK_ERROR_OUT_OF_DEVICE_MEMORY" is one.
@@ -435,7 +538,11 @@ std::optional<Found> failure_in(std::string_view line) {
         return Found{*found};
       }
     if (const auto found = excess_at(words, i, line)) return found;
-    if (code) continue;
+    if (const auto found = space_at(words, i, line)) return found;
+    for (const auto rule : {invalid_at, negative_at})
+      if (const auto found = rule(words, i)) return found;
+    // The name of a code says more than an end by signal 9: "exit code 137 (OOMKilled)".
+    if (code && (code->memory != Memory::killed || !words[i].is_code)) continue;
     if (const auto killed = killed_at(words, i, line)) code = *killed;
     if (words[i].text == "oom-killer" && i > 0 && words[i - 1].text == "invoked")
       code = Found{{words[i].begin, words[i].end}};
@@ -463,7 +570,8 @@ std::string_view around(std::string_view text, Range line) {
 
 /// Words that name host memory, regardless of what else the line and its neighbours name.
 constexpr std::string_view kOnHost =
-    "[host]|page allocation failure|= -1 enomem|mach_vm_map|ulimit -v|bad allocation|cpuallocator|system out of "
+    "[host]|bytes on host|page allocation failure|= -1 enomem|mach_vm_map|ulimit -v|bad allocation|cpuallocator|system "
+    "out of "
     "memory|paging "
     "file is too small|ページング|页面文件太小|_nchwc|killed signal terminated program";
 /// The maximum size of one piece, which is not a figure of free memory.
@@ -496,8 +604,24 @@ bool is_on_chip(std::string_view line, std::string_view lines) {
   if (has_any(line, kOnChip)) return true;
   if (has_any(line, "out_of_resources") && has_any(lines, "work_group_static|local memory|local_accessor|__shared__"))
     return true;
-  return has_any(line, "shared memory") && !has_any(line, "/dev/shm|segment|shm_|(shm)") &&
+  return has_any(line, "shared memory") && !has_any(line, "/dev/shm|segment|shm_|(shm)|signal: bus error") &&
          (has_any(line, kOfKernels) || has_amounts_of_chip(line));
+}
+
+/// Lines of languages, and of tables of states, that name no memory and always mean the host's.
+bool is_of_language(std::string_view line) {
+  line = trimmed(line, " \r");
+  return line == "memoryerror" || (line.starts_with("memory allocation of ") && line.ends_with(" failed")) ||
+         line.starts_with("out_of_memory|") || line.find("|out_of_memory") != std::string_view::npos ||
+         line.find("out_of_me+") != std::string_view::npos;
+}
+
+/// Whether `line` names a program whose memory is a device's: the error of CuPy is a MemoryError, too.
+bool names_device_program(std::string_view line) {
+  const auto all = marks();
+  return std::any_of(all.begin(), all.end(), [line](const ProgramMark& each) {
+    return each.wording.role == Role::device && has_any(line, each.marks);
+  });
 }
 
 Memory memory_of(std::string_view line, std::string_view next, std::string_view lines) {
@@ -512,14 +636,18 @@ Memory memory_of(std::string_view line, std::string_view next, std::string_view 
   if (has_any(line, kOnHost) || (has_any(line, "oom") && has_any(line, "kill|victim|reaped|oom event")))
     return Memory::host;
   if (has_any(line,
-              "killed out of|maxrss|cgroup|memory pressure|physical memory|memory budget|being "
-              "killed|job memory|oomkilled|its memory request|0:125|state: out_of|this system"))
+              "killed out of|maxrss|cgroup|memory pressure|physical memory|memory budget|being killed|job memory|"
+              "oomkilled|its memory request|0:125|state: out_of|jobstate=out_of|this system|for system|"
+              "failcnt|anon-rss|memory usage limit|due to memory used") ||
+      is_of_language(line))
     return Memory::host;
   if (has_any(line, kSessions)) return Memory::session;
   if (is_on_chip(line, lines)) return Memory::scratch;
   if (has_any(line, kMostInOnePiece)) return Memory::piece;
   if (has_any(line, kPinned)) return Memory::pinned;
-  if (has_any(line, "/dev/shm|shared memory|shmem") && !has_any(line, "gpu and shared")) return Memory::shared;
+  if (has_any(line, "/dev/shm|shared memory|shmem|fallocate|signal: bus error|</torch_") &&
+      !has_any(line, "gpu and shared"))
+    return Memory::shared;
   if (has_any(line,
               "nodes are available|pre-allocated|preallocated memory|pool size exceeded|out of pool|out_of_pool|pool "
               "exhausted|maximum pool"))
@@ -529,7 +657,8 @@ Memory memory_of(std::string_view line, std::string_view next, std::string_view 
       (has_any(line,
                "paging file|page file|页面文件|virtual memory|system memory|on host|host memory|"
                "cpu buffer|cpu_buffer|out_of_host|defaultcpu|cpu allocator|cpuallocator|memory on the node|webassembly|"
-               "the node|goroutine|runtime: out of memory|(ram)|container|pod |job |system.outofmemory") ||
+               "the node|goroutine|runtime: out of memory|(ram)|container|pod |job |system.outofmemory|java.lang.outof|"
+               "java heap|javascript heap|direct buffer memory|system oom|earlyoom") ||
        (has_any(line, "bad_alloc") && !is_of_device(next))))
     return Memory::host;
   const auto words = words_of(line);
@@ -542,8 +671,9 @@ Memory memory_of(std::string_view line, std::string_view next, std::string_view 
   if (has_any(next, kOnHost) || has_any(lines, "mach_vm_map")) return Memory::host;
   if (is_of_device(lines)) return Memory::device;
   // The system's own message (ENOMEM).
-  const bool is_host =
-      has_any(line, "cannot allocate memory|memoryerror") || has_any(lines, "physical memory|main memory");
+  const bool is_host = has_any(line, "cannot allocate memory") ||
+                       (has_any(line, "memoryerror") && !names_device_program(line)) ||
+                       has_any(lines, "physical memory|main memory");
   return is_host ? Memory::host : Memory::any;
 }
 
@@ -554,6 +684,21 @@ void widen_to_span(std::string_view line, Range& found) {
   const std::size_t close = line.find('`', found.end);
   if (close == std::string_view::npos) return;
   found = {before.rfind('`') + 1, close};
+}
+
+/// Words of a program that overlap the statement belong to it: "terminate called after throwing an instance of
+/// 'std::bad_alloc'". False: there are none.
+bool widen_to_marks(std::string_view line, Range& found) {
+  Range wide = found;
+  for (const ProgramMark& each : marks())
+    any_part(each.marks, [&](std::string_view mark) {
+      for (std::size_t at = line.find(mark); at < found.end; at = line.find(mark, at + 1))
+        if (at + mark.size() > found.begin) wide = {std::min(wide.begin, at), std::max(wide.end, at + mark.size())};
+      return false;
+    });
+  const bool is_wider = wide.begin < found.begin || wide.end > found.end;
+  found = wide;
+  return is_wider;
 }
 
 /// Whether what reports the end of a container gives a reason other than memory for it.
@@ -569,6 +714,32 @@ bool names_sender(std::string_view lines) {
   return has_any(lines,
                  "time limit|timelimit|timeout|timed out|preempt|cancel|kill -9|kill -kill|liveness|watchdog|reason "
                  "[error]|reason: error|shutdown|shutting down|keyboardinterrupt|evict|stopped by");
+}
+
+/// The program that `words` name, where `memory` ran out.
+const Wording& of_program(Memory memory, std::string_view words) {
+  const Wording& general = kWordings[static_cast<std::size_t>(memory)];
+  const auto programs = marks();
+  const auto named = std::find_if(programs.begin(), programs.end(), [&](const ProgramMark& each) {
+    return each.wording.role == general.role && has_any(words, each.marks);
+  });
+  if (named == programs.end()) return general;
+  const bool is_whole = memory == Memory::device || memory == Memory::any || memory == Memory::host;
+  if (is_whole || (memory == Memory::excess && named->wording.otherwise != Cause::unknown)) return named->wording;
+  // A part of the memory keeps its name and its cause: what ran out decides, whoever needed it.
+  static const std::vector<Wording> parts = [programs] {
+    std::vector<Wording> out;
+    for (const Wording& part : kWordings)
+      for (const ProgramMark& each : programs)
+        // Of a program's options, those of its pool are meant.
+        out.push_back({part.name, each.wording.program, "any", part.role, part.otherwise,
+                       part.setting.empty() || (part.name == "statement_pool" && !each.wording.setting.empty())
+                           ? each.wording.setting
+                           : part.setting,
+                       ""});
+    return out;
+  }();
+  return parts[static_cast<std::size_t>(memory) * programs.size() + static_cast<std::size_t>(named - programs.begin())];
 }
 
 std::string lower_line(std::string_view text, Range line) {
@@ -638,7 +809,7 @@ std::optional<Statement> read_statement(std::string_view text, std::size_t at) {
   if (!found) return std::nullopt;
   // What ended a container says why: "OOMKilled": false, "Reason: Error".
   if (found->memory == Memory::killed && names_other_reason(lower(around(text, line)))) return std::nullopt;
-  widen_to_span(words, found->range);
+  if (!widen_to_marks(words, found->range)) widen_to_span(words, found->range);
   return Statement{line.begin + found->range.begin, line.begin + found->range.end};
 }
 
@@ -657,18 +828,14 @@ const Wording& wording_of(std::string_view text, const Statement& statement) {
   const std::string lines = lower(around(text, line));
   Memory memory = memory_of(sentence_of(words, statement.begin - line.begin), next_words, lines);
   if (memory == Memory::device || memory == Memory::any) memory = memory_of(words, next_words, lines);
-  const bool is_part = found && (found->memory == Memory::piece || found->memory == Memory::pool);
+  const bool is_part = found && (found->memory == Memory::piece || found->memory == Memory::pool ||
+                                 found->memory == Memory::host || found->memory == Memory::shared);
   const auto code = code_in(words);
   if (code && code->shortage == Shortage::piece)
     memory = Memory::piece;
   else if (found && found->memory && (memory == Memory::device || (memory == Memory::any && is_part)))
     memory = *found->memory;
-  const Wording& general = kWordings[static_cast<std::size_t>(memory)];
-  const bool has_owner = memory == Memory::device || memory == Memory::any || memory == Memory::host ||
-                         memory == Memory::pinned || memory == Memory::shared || memory == Memory::scratch;
-  for (const ProgramMark& each : marks())
-    if (has_owner && each.wording.role == general.role && has_any(words, each.marks)) return each.wording;
-  return general;
+  return of_program(memory, words);
 }
 
 bool is_on_host(std::string_view text, const Statement& statement) {

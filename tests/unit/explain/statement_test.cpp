@@ -58,6 +58,44 @@ TEST(Statement, IsFoundByItsStructure) {
     EXPECT_EQ(read_messages(text).size(), 1U) << text;
 }
 
+/// Each in the words of one program; that the structure is found names no program.
+TEST(Statement, IsFoundInAnyVoice) {
+  for (const std::string text :
+       {// who tried
+        "Tried to allocate 2.00 MiB (GPU 0; 3.79 GiB total capacity; 654.97 MiB already allocated; 6.00 MiB free)",
+        "importer: attempted to reserve 6 GiB of device memory",
+        // who cannot
+        "loader: can NOT allocate a block of 6 GiB", "scene: not able to allocate 512 MiB for the atlas",
+        "Error while creating shared memory segment /dev/shm/ring-7 (size 9637888)",
+        "!!! Exception during processing !!! Allocation on device",
+        // what is not there
+        "No available memory for the cache blocks.", "loading was stopped due to insufficient system resources",
+        "Available KV cache memory: -0.59 GiB", "available device memory: -120 MB", "Allocate: no space left",
+        "Call to posix_fallocate failed : No space left on device",
+        // what is too much
+        "the max seq len (4096) is larger than the maximum number of tokens that can be stored in KV cache (2048)",
+        "model request too large for system", "the model requires more system memory than is",
+        "Invalid buffer size: 11.25 GB",
+        // counters and codes
+        "CUDA OOMs: 2", "memory: usage 4kB, limit 4kB, failcnt 8", "MemoryError", "4711.batch OUT_OF_ME+",
+        "com.nvidia.spark.rapids.jni.GpuRetryOOM", "NvMapMemAllocInternalTagged: 1075072515 error 12",
+        "Dst tensor is not initialized.",
+        // who was ended for it
+        "kernel: Killed process 18177 (palo_be), UID 0, total-vm:70347780kB, anon-rss:45563572kB",
+        "job killed after reaching the memory usage limit", "worker 7 was terminated because it exceeded its memory",
+        "DataLoader worker (pid 22048) is killed by signal: Killed.",
+        "DataLoader worker (pid 22048) is killed by signal: Bus error."})
+    EXPECT_FALSE(read_messages(text + "\n").empty()) << text;
+  for (const std::string text :
+       {"tried to allocate a port", "the server can not be reached", "not able to open 512 MiB of files",
+        "Error while creating the folder (size 12)", "Exception: allocation of seats", "no available node for the job",
+        "insufficient permissions of system and resources", "offset: -120 MB", "available: -3 C",
+        "write failed: No space left on device", "the title is larger than the picture (4096 and 2048)",
+        "image too large for the page", "Invalid buffer size", "CUDA OOMs: 0", "worker terminated because of a signal",
+        "the memory of a job that was terminated"})
+    EXPECT_TRUE(read_messages(text + "\n").empty()) << text;
+}
+
 TEST(Statement, NeedsAnAllocation) {
   for (const std::string text :
        {"failed to allocate an address for the pod", "device: write failed", "out of the box on every GPU",
