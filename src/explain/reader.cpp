@@ -11,7 +11,6 @@
 #include "explain/prose.hpp"
 #include "explain/quotation.hpp"
 #include "explain/roles.hpp"
-#include "explain/statement.hpp"
 #include "explain/words.hpp"
 
 namespace vramtrack::explain {
@@ -42,12 +41,13 @@ struct Compiled {
   Anchors anchors;
 
   Compiled() {
-    for (const Wording& wording : explain::wordings()) {
-      auto pattern = Pattern::compile(wording.text);
-      if (!pattern) continue;
-      patterns.push_back(std::move(*pattern));
-      wordings.push_back(&wording);
-    }
+    for (const Wording& wording : explain::wordings())
+      for (const std::string_view text : texts_of(wording)) {
+        auto pattern = Pattern::compile(text);
+        if (!pattern) continue;
+        patterns.push_back(std::move(*pattern));
+        wordings.push_back(&wording);
+      }
     for (const Pattern& pattern : patterns) anchors.add(pattern.anchor());
     for (const std::string_view cue : statement_cues()) anchors.add(cue);
     anchors.add(kHeldCue);
@@ -57,6 +57,9 @@ struct Compiled {
   }
   /// After the anchors of the wordings come the cues of statements, of readings, of batches, and of refused options.
   [[nodiscard]] bool is_wording(const Hit& hit) const { return hit.index < patterns.size(); }
+  [[nodiscard]] bool is_cue(const Hit& hit) const {
+    return !is_wording(hit) && hit.index < patterns.size() + statement_cues().size();
+  }
   [[nodiscard]] bool is_held(const Hit& hit) const { return hit.index == patterns.size() + statement_cues().size(); }
   [[nodiscard]] bool is_batch(const Hit& hit) const {
     return hit.index == patterns.size() + statement_cues().size() + 1;
@@ -180,7 +183,7 @@ void Reader::scan(bool is_end) {
     }
   }
   if (!founds.empty()) end = std::max(end, std::min(founds.back().match.end, text_.size()));
-  add_statements(hits, until, founds);
+  join(find_statements(hits), until, founds);
   for (const Hit& hit : hits) {
     if (hit.end < taken_until_ || hit.end >= until) continue;
     if (all.is_held(hit)) {
@@ -207,29 +210,45 @@ void Reader::scan(bool is_end) {
   taken_until_ -= std::min(taken_until_, keep_from);
 }
 
-void Reader::add_statements(const std::vector<Hit>& hits, std::size_t until, std::vector<Found>& all) const {
-  const std::size_t known_count = all.size();
-  std::size_t known = 0;
-  std::size_t line_end = taken_until_;
+std::vector<Statement> Reader::find_statements(const std::vector<Hit>& hits) const {
+  std::vector<Statement> out;
+  std::size_t line_end = 0;
   for (const Hit& hit : hits) {
-    if (hit.index < compiled().patterns.size() || hit.index >= compiled().patterns.size() + statement_cues().size() ||
-        hit.end <= line_end || hit.end > until)
-      continue;
+    if (!compiled().is_cue(hit) || hit.end <= line_end) continue;
     const auto statement = read_statement(text_, hit.end - 1);
     const std::string_view rest = std::string_view(text_).substr(hit.end, kStatementBytes);
     const std::size_t rest_size = std::min(rest.find('\n'), rest.size());
-    line_end = hit.end + std::min(rest_size, kStatementBytes * 3 / 8);
-    if (!statement || statement->begin < taken_until_ || statement->begin >= until) continue;
-    line_end = hit.end + rest_size;
-    // A wording that names the program is more informative: on the same line, or spanning it.
-    const std::size_t from = statement->begin - std::min(statement->begin, kStatementBytes);
-    const std::string_view before = std::string_view(text_).substr(from, statement->begin - from);
-    const std::size_t line = from + before.rfind('\n') + 1;
-    while (known < known_count && all[known].match.end <= line) ++known;
+    line_end = hit.end + (statement ? rest_size : std::min(rest_size, kStatementBytes * 3 / 8));
+    if (statement && (out.empty() || statement->begin > out.back().begin)) out.push_back(*statement);
+  }
+  return out;
+}
+
+void Reader::join(const std::vector<Statement>& statements, std::size_t until, std::vector<Found>& all) const {
+  const auto lines_of = [this](std::size_t begin, std::size_t end) {
+    return Range{line_of(text_, begin, begin).begin, line_of(text_, end, end).end};
+  };
+  // A wording finds no failure: it names the program, and the figures, of a statement on its lines.
+  const auto is_stated = [&](const Found& found) {
+    const Range lines = lines_of(found.begin, found.match.end);
+    const auto first = std::lower_bound(statements.begin(), statements.end(), lines.begin,
+                                        [](const Statement& each, std::size_t at) { return each.end <= at; });
+    // Of a long line, not every statement is in the list.
+    return (first != statements.end() && first->begin < lines.end) || read_statement(text_, found.begin).has_value();
+  };
+  all.erase(std::remove_if(all.begin(), all.end(),
+                           [&](const Found& found) { return is_memory_failure(*found.wording) && !is_stated(found); }),
+            all.end());
+  const std::size_t known_count = all.size();
+  std::size_t known = 0;
+  for (const Statement& statement : statements) {
+    if (statement.begin < taken_until_ || statement.begin >= until) continue;
+    const Range line = lines_of(statement.begin, statement.end);
+    while (known < known_count && all[known].match.end <= line.begin) ++known;
     bool is_known = false;
-    for (std::size_t i = known; i < known_count && all[i].begin < line_end; ++i)
+    for (std::size_t i = known; i < known_count && all[i].begin < line.end; ++i)
       is_known = is_known || is_failure(*all[i].wording);
-    if (!is_known) all.push_back({statement->begin, &any_statement(), 0, {statement->end, {}}});
+    if (!is_known) all.push_back({statement.begin, &any_statement(), 0, {statement.end, {}}});
   }
   std::stable_sort(all.begin(), all.end(), [](const Found& a, const Found& b) { return a.begin < b.begin; });
 }
@@ -311,7 +330,8 @@ void Reader::take(const Found& found) {
   Mention mention = Mention::none;
   if (may_be_mention && (!is_statement || own_count < 2)) {
     ++judged_;
-    if ((figure_count == 0 && is_row_of_terms(text_, found.begin, is_statement)) ||
+    const bool is_unnamed = is_statement && wording.name.starts_with("statement");
+    if ((figure_count == 0 && is_row_of_terms(text_, found.begin, is_unnamed)) ||
         (is_statement && is_template(text_, found.begin, found.match.end)))
       mention = Mention::marked;
     else

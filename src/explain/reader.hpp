@@ -10,6 +10,7 @@
 
 #include "explain/anchors.hpp"
 #include "explain/message.hpp"
+#include "explain/statement.hpp"
 #include "explain/table.hpp"
 
 namespace vramtrack::explain {
@@ -44,7 +45,9 @@ class Reader {
     double batch = 0;  ///< 0: the other kind
   };
   void scan(bool is_end);
-  void add_statements(const std::vector<Hit>& hits, std::size_t until, std::vector<Found>& all) const;
+  [[nodiscard]] std::vector<Statement> find_statements(const std::vector<Hit>& hits) const;
+  /// Drops the wordings of `all` that no statement stands for, and adds the statements before `until` that have none.
+  void join(const std::vector<Statement>& statements, std::size_t until, std::vector<Found>& all) const;
   void take(const Found& found);
   /// Whether the text, which has mentions but no message, is a user's report: short, and of several lines.
   [[nodiscard]] bool is_report() const;

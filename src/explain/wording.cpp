@@ -28,6 +28,17 @@ std::string_view cause_name(Cause cause) {
   return "unknown";
 }
 
+std::vector<std::string_view> texts_of(const Wording& wording) {
+  std::vector<std::string_view> out;
+  std::string_view rest = wording.text;
+  for (std::size_t at = rest.find("||"); at != std::string_view::npos; at = rest.find("||")) {
+    out.push_back(rest.substr(0, at));
+    rest.remove_prefix(at + 2);
+  }
+  if (!rest.empty()) out.push_back(rest);
+  return out;
+}
+
 std::string_view who(const Wording& wording) {
   return wording.program == "any" ? "the program" : wording.program;
 }
@@ -44,7 +55,11 @@ std::span<const Wording> wordings() {
 #define VRAMTRACK_MARK(...)
 #define VRAMTRACK_WORDING(name, program, versions, role, otherwise, setting, text) \
   {name, program, versions, Role::role, Cause::otherwise, setting, text},
+#define VRAMTRACK_EVENT(name, program, what, text) {name, program, "any", Role::event, Cause::unknown, what, text},
+#define VRAMTRACK_FRAME(name, program, text) {name, program, "any", Role::frame, Cause::unknown, "", text},
 #include "explain/wordings.def"
+#undef VRAMTRACK_FRAME
+#undef VRAMTRACK_EVENT
 #undef VRAMTRACK_WORDING
 #undef VRAMTRACK_MARK
   };
@@ -54,10 +69,14 @@ std::span<const Wording> wordings() {
 std::span<const ProgramMark> marks() {
   static constexpr ProgramMark kMarks[] = {
 #define VRAMTRACK_WORDING(...)
+#define VRAMTRACK_EVENT(...)
+#define VRAMTRACK_FRAME(...)
 #define VRAMTRACK_MARK(name, program, role, otherwise, setting, marks) \
   {marks, {name, program, "any", Role::role, Cause::otherwise, setting, ""}},
 #include "explain/wordings.def"
 #undef VRAMTRACK_MARK
+#undef VRAMTRACK_FRAME
+#undef VRAMTRACK_EVENT
 #undef VRAMTRACK_WORDING
   };
   return kMarks;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "explain/pattern.hpp"
 
@@ -43,7 +44,7 @@ struct Wording {
   Cause otherwise = Cause::unknown;  ///< if the figures of the message are inconclusive
   std::string_view
       setting;            ///< of the program, limiting or dividing the memory; of an event: what happened; may be empty
-  std::string_view text;  ///< as Pattern reads it
+  std::string_view text;  ///< as Pattern reads it; several are separated by "||"
 };
 
 /// A program that the line of a statement (statement.hpp) names with one of `marks`, separated by '|'.
@@ -52,6 +53,8 @@ struct ProgramMark {
   Wording wording;  ///< without a text
 };
 
+/// The texts of a wording: one, or several that say the same.
+std::vector<std::string_view> texts_of(const Wording& wording);
 /// "PyTorch"; "the program", if no wording identifies it.
 std::string_view who(const Wording& wording);
 /// The resource that ran out, where the cause is one: "memory on the chip".

@@ -8,9 +8,14 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "core/units.hpp"
+#include "explain/reader.hpp"
+#include "explain/statement.hpp"
 #include "explain/wording.hpp"
+#include "explain/words.hpp"
 #include "paths.hpp"
 
 namespace vramtrack::explain {
@@ -159,11 +164,52 @@ TEST(Wordings, AreInTheManual) {
         << program << ": " << count << " wordings";
 }
 
+/// A message as `text` describes it.
+std::string sample_of(std::string text) {
+  constexpr std::pair<std::string_view, std::string_view> kParts[] = {{"\\[", "("},
+                                                                      {"]*", ""},
+                                                                      {"]", ""},
+                                                                      {"[", ""},
+                                                                      {"...", " x "},
+                                                                      {"..", " x "},
+                                                                      {"^", ""},
+                                                                      {"$", ""},
+                                                                      {"{shape}", "[2,3]"},
+                                                                      {"{element}", "int"},
+                                                                      {"{count}", "3"},
+                                                                      {"{pid}", "4711"},
+                                                                      {"{device}", "0"},
+                                                                      {"{fraction}", "0.9"},
+                                                                      {"{tokens}", "4096"},
+                                                                      {"{tokens_fit}", "2048"}};
+  for (const auto& [mark, part] : kParts)
+    for (std::size_t at = 0; (at = text.find(mark, at)) != std::string::npos; at += part.size())
+      text.replace(at, mark.size(), part);
+  for (std::size_t at = 0; (at = text.find('{')) != std::string::npos;) {
+    const std::size_t end = text.find('}', at);
+    const std::size_t colon = text.find(':', at);
+    text.replace(at, end - at + 1, colon < end ? "12.50" : "12.50 GiB");
+  }
+  return text;
+}
+
+TEST(Wordings, FindNoFailureThatStructureDoesNot) {
+  for (const Wording& wording : wordings())
+    if (wording.role == Role::device || wording.role == Role::host || wording.role == Role::resource)
+      for (const std::string_view text : texts_of(wording)) {
+        const std::string sample = sample_of(std::string(text));
+        EXPECT_TRUE(has_statement(lower(sample))) << wording.name << ": " << sample;
+        EXPECT_FALSE(read_messages(sample + "\n").empty()) << wording.name << ": " << sample;
+      }
+}
+
 TEST(Wordings, AllCompileAndHaveNamesOfTheirOwn) {
   std::set<std::string_view> names;
   for (const Wording& wording : wordings()) {
-    const auto pattern = Pattern::compile(wording.text);
-    EXPECT_TRUE(pattern) << wording.name << ": " << (pattern ? "" : pattern.error().message);
+    for (const std::string_view text : texts_of(wording)) {
+      const auto pattern = Pattern::compile(text);
+      EXPECT_TRUE(pattern) << wording.name << ": " << (pattern ? "" : pattern.error().message);
+    }
     EXPECT_TRUE(names.insert(wording.name).second) << wording.name;
     EXPECT_FALSE(wording.program.empty() || wording.versions.empty()) << wording.name;
   }

@@ -91,7 +91,8 @@ TEST(Statement, IsFoundInAnyVoice) {
         "Error while creating the folder (size 12)", "Exception: allocation of seats", "no available node for the job",
         "insufficient permissions of system and resources", "offset: -120 MB", "available: -3 C",
         "write failed: No space left on device", "the title is larger than the picture (4096 and 2048)",
-        "image too large for the page", "Invalid buffer size", "CUDA OOMs: 0", "worker terminated because of a signal",
+        "image too large for the page", "Invalid buffer size", "CUDA OOMs: 0",
+        "memory: usage 3kB, limit 4kB, failcnt 0", "worker terminated because of a signal",
         "the memory of a job that was terminated"})
     EXPECT_TRUE(read_messages(text + "\n").empty()) << text;
 }
