@@ -16,8 +16,26 @@ class ProtoFields {
 
   /// False at the end, and if the bytes are not a valid field.
   bool next() {
+    if (rest_.empty()) return false;
+    is_damaged_ = !field();
+    return !is_damaged_;
+  }
+
+  /// After next() has returned false: whether the message ended at the end of a field.
+  [[nodiscard]] bool is_complete() const { return rest_.empty() && !is_damaged_; }
+  [[nodiscard]] std::uint32_t number() const { return number_; }
+  /// For a field of bytes: a string, a message, packed numbers. Empty for other fields.
+  [[nodiscard]] std::string_view bytes() const { return bytes_; }
+  [[nodiscard]] bool is_bytes() const { return is_bytes_; }
+  /// For a number: its bits as they were written.
+  [[nodiscard]] std::uint64_t value() const { return is_bytes_ ? 0 : value_; }
+  [[nodiscard]] double as_double() const { return std::bit_cast<double>(value()); }
+  [[nodiscard]] float as_float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(value())); }
+
+ private:
+  bool field() {
     std::uint64_t tag = 0;
-    if (rest_.empty() || !varint(tag)) return false;
+    if (!varint(tag)) return false;
     number_ = static_cast<std::uint32_t>(tag >> 3);
     is_bytes_ = false;
     bytes_ = {};
@@ -40,19 +58,6 @@ class ProtoFields {
         return false;  // groups, which are obsolete
     }
   }
-
-  /// After next() has returned false: whether the message ended at the end of a field.
-  [[nodiscard]] bool is_complete() const { return rest_.empty(); }
-  [[nodiscard]] std::uint32_t number() const { return number_; }
-  /// For a field of bytes: a string, a message, packed numbers. Empty for other fields.
-  [[nodiscard]] std::string_view bytes() const { return bytes_; }
-  [[nodiscard]] bool is_bytes() const { return is_bytes_; }
-  /// For a number: its bits as they were written.
-  [[nodiscard]] std::uint64_t value() const { return is_bytes_ ? 0 : value_; }
-  [[nodiscard]] double as_double() const { return std::bit_cast<double>(value()); }
-  [[nodiscard]] float as_float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(value())); }
-
- private:
   bool varint(std::uint64_t& out) {
     out = 0;
     for (unsigned shift = 0; shift < 64 && !rest_.empty(); shift += 7) {
@@ -76,6 +81,7 @@ class ProtoFields {
   std::uint64_t value_ = 0;
   std::string_view bytes_;
   bool is_bytes_ = false;
+  bool is_damaged_ = false;
 };
 
 }  // namespace vramtrack

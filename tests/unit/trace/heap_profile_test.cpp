@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "paths.hpp"
+#include "proto_writer.hpp"
 #include "trace/exports.hpp"
 #include "trace/format.hpp"
 #include "trace/render/render.hpp"
@@ -13,18 +14,6 @@
 
 namespace vramtrack::trace::test {
 namespace {
-
-std::string varint(std::uint64_t value) {
-  std::string out;
-  for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
-  return out + static_cast<char>(value);
-}
-std::string number(unsigned field, std::uint64_t value) {
-  return varint(field << 3U) + varint(value);
-}
-std::string bytes(unsigned field, const std::string& value) {
-  return varint((field << 3U) | 2U) + varint(value.size()) + value;
-}
 
 /// Two types, one function f at a.py:7, and the samples.
 std::string profile(const std::vector<std::string>& samples, const std::string& unit = "bytes") {
@@ -120,6 +109,8 @@ TEST(HeapProfile, ErrorsSayWhatIsMissing) {
                                                 "cut")
                 .find("is the profile complete?"),
             std::string::npos);
+  for (const char* cut : {"\x32\x7f", "\x32", "\x8a"})  // behind the length, the tag, and within the tag
+    EXPECT_NE(error_of(profile({sample(1, 64)}) + cut).find("is the profile complete?"), std::string::npos);
   EXPECT_NE(error_of(profile({bytes(1, varint(1)) + bytes(2, varint(1))})).find("sample 1 has no value in bytes"),
             std::string::npos);
 }
