@@ -7,6 +7,7 @@
 
 #include "cli/progress.hpp"
 #include "nsys/export.hpp"
+#include "trace/compare.hpp"
 #include "trace/format.hpp"
 #include "trace/usage.hpp"
 
@@ -74,6 +75,21 @@ Status replay(SnapshotWork& work, trace::TraceInput input) {
   return {};
 }
 
+/// Replays the events of the one snapshot that was read.
+Status replay_events(SnapshotWork& work) {
+  const trace::Snapshot& snapshot = work.snapshots.front();
+  if (snapshot.is_heap_profile)
+    return fail(
+        fmt::format("snapshot leaks compares snapshots, and {} shows one moment: name at least two, in the "
+                    "order they were taken",
+                    snapshot.file));
+  work.streams = trace::replay_events(snapshot, work.symbols);
+  std::erase_if(work.streams,
+                [&](const trace::StreamReplay& s) { return work.device().value_or(s.device()) != s.device(); });
+  if (work.streams.empty()) return fail(snapshot.file + " has too few events to detect growth");
+  return {};
+}
+
 Status read(SnapshotWork& work, trace::TraceInput input, const std::string& file, bool keep_events) {
   auto snapshot = trace::read_trace(std::move(input), work.symbols, {keep_events});
   if (!snapshot) return fail(snapshot.error().during("cannot read the snapshot"));
@@ -105,12 +121,14 @@ int run(const SnapshotOptions& options, const SnapshotVerb& verb, Console& conso
     auto input = trace::open_trace(file, kMoreFormats);
     if (!input) return work.fail("cannot read the snapshot: " + input.error().message);
     const bool is_stream = input->format->stream != nullptr;
-    if (options.files.size() < verb.least_files && !(is_stream && verb.replays_streams))
+    const bool is_alone = options.files.size() < verb.least_files;
+    if (is_alone && !(verb.replays_streams && (is_stream || input->format->has_all_events)))
       return work.fail(
           fmt::format("snapshot {} compares snapshots: name at least two, in the order they were taken", verb.name));
     const bool replays = is_stream && verb.replays_streams && options.files.size() == 1;
-    const Status done =
-        replays ? replay(work, std::move(*input)) : read(work, std::move(*input), file, verb.keeps_events);
+    Status done =
+        replays ? replay(work, std::move(*input)) : read(work, std::move(*input), file, verb.keeps_events || is_alone);
+    if (done && is_alone && !is_stream) done = replay_events(work);
     if (!done) return work.fail(done.error().message);
   }
   return verb.run(work);
@@ -133,8 +151,8 @@ constexpr const CommandInfo* kVerbs[] = {&snapshot_summary_verb, &snapshot_leaks
 void add_snapshot_files(Arguments& arguments, SnapshotOptions& into) {
   arguments
       .operands("FILE",
-                "Snapshots of PyTorch, heap profiles of JAX (pprof), allocation event logs or exports of Nsight "
-                "Systems, also .gz and .zst; - is standard input",
+                "Snapshots of PyTorch, heap profiles of JAX (pprof), profiles of XProf (*.xplane.pb, memory_profile), "
+                "allocation event logs or exports of Nsight Systems, also .gz and .zst; - is standard input",
                 text(into.files))
       .required()
       .file();
@@ -144,8 +162,9 @@ void add_snapshot_files(Arguments& arguments, SnapshotOptions& into) {
 void add_snapshot_file(Arguments& arguments, SnapshotOptions& into) {
   arguments
       .operand("FILE",
-               "A snapshot of PyTorch, a heap profile of JAX (pprof), an allocation event log or an export of Nsight "
-               "Systems, also .gz or .zst; - is standard input",
+               "A snapshot of PyTorch, a heap profile of JAX (pprof), a profile of XProf (*.xplane.pb, "
+               "memory_profile), an allocation event log or an export of Nsight Systems, also .gz or .zst; - is "
+               "standard input",
                text(into.files))
       .required()
       .file();

@@ -32,6 +32,8 @@ int snapshot_timeline(SnapshotWork& work) {
   for (const trace::StreamReplay& stream : work.streams) timelines.push_back(stream.timeline(work.symbols));
   for (const std::uint32_t device : trace::traced_devices(snapshot, work.device()))
     timelines.push_back(trace::timeline_of(snapshot, device, work.symbols, timeline_options(work.options)));
+  if (timelines.empty())
+    timelines = trace::timelines_of_samples(snapshot, work.device(), timeline_options(work.options));
   if (timelines.empty()) return work.fail(no_trace(work));
   return work.finish(work.options.json ? trace::timeline_json(snapshot, timelines, work.symbols, work.options.top)
                                        : trace::timeline_text(snapshot, timelines, work.symbols, work.options.top),

@@ -61,4 +61,40 @@ std::vector<DeviceGrowth> compare_devices(std::span<const StreamReplay> streams)
   return most_urgent_first(std::move(all));
 }
 
+std::vector<StreamReplay> replay_events(const Snapshot& snapshot, Symbols& symbols) {
+  const FrameId frame = symbols.intern(Frame{symbols.intern("(allocated before the trace)"), kNoText, 0});
+  const StackId before_trace = symbols.intern({&frame, 1});
+  std::vector<StreamReplay> out;
+  for (const DeviceTrace& trace : snapshot.traces) {
+    LiveSet open;
+    std::vector<AllocEvent> before;
+    const auto add = [&](std::uint64_t address, std::uint64_t size_bytes) {
+      before.push_back({address, size_bytes, trace.first_time_us, before_trace, 0, Action::alloc});
+    };
+    for (std::size_t i = 0; i < trace.events.size(); ++i) {
+      const AllocEvent& event = trace.events[i];
+      if (event.action == Action::alloc) open.put(event.address, event.size_bytes, event.stack, false);
+      if (event.action != Action::free_completed) continue;
+      if (open.find(event.address) != nullptr)
+        open.erase(event.address);
+      else
+        add(event.address, event.size_bytes);
+    }
+    for (const Segment& segment : snapshot.segments) {
+      if (segment.device != trace.device) continue;
+      for (std::size_t i = segment.first_block; i < segment.first_block + segment.block_count; ++i)
+        if (const Block& block = snapshot.blocks[i]; open.find(block.address) == nullptr)
+          add(block.address, block.size_bytes);
+    }
+    StreamReplay replay(trace.device);
+    bool is_valid = true;
+    const auto take = [&](const AllocEvent& event) { is_valid = is_valid && replay.take(event).has_value(); };
+    for (const AllocEvent& event : before) take(event);
+    for (std::size_t i = 0; i < trace.events.size(); ++i)
+      if (trace.events[i].action != Action::free_requested) take(trace.events[i]);
+    if (is_valid) out.push_back(std::move(replay));
+  }
+  return out;
+}
+
 }  // namespace vramtrack::trace

@@ -31,4 +31,8 @@ std::vector<DeviceGrowth> compare_devices(std::span<const Snapshot> snapshots, G
 /// result may be empty.
 std::vector<DeviceGrowth> compare_devices(std::span<const StreamReplay> streams);
 
+/// The traces of one snapshot, device by device, as if they were read as a stream: REQUIRES what
+/// TraceFormatInfo::has_all_events promises. What was live before the first event is allocated before it.
+std::vector<StreamReplay> replay_events(const Snapshot& snapshot, Symbols& symbols);
+
 }  // namespace vramtrack::trace

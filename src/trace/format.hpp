@@ -28,6 +28,9 @@ struct TraceFormatInfo {
   int (*recognise)(std::string_view head, std::string_view name);
   Result<Snapshot> (*read)(ByteInput input, Symbols& symbols, const ReadOptions& options);
   Status (*stream)(ByteInput input, Symbols& symbols, const EventVisit& visit);
+  /// Of `read`: unless is_heap_profile is set, the snapshot has all events from the beginning, so that replay_events()
+  /// shows what grew within one file.
+  bool has_all_events = false;
 };
 inline constexpr std::size_t kHeadBytes = 4096;
 /// A format that is this certain of a file can be suggested to a user who passed the file to another command.

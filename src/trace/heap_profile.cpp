@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "core/protobuf.hpp"
 #include "trace/event_stream.hpp"
 #include "trace/format.hpp"
+#include "trace/whole_input.hpp"
 
 namespace vramtrack::trace {
 namespace {
@@ -312,19 +312,12 @@ int looks_like_profile(std::string_view head, std::string_view) {
 }
 
 Result<Snapshot> read(ByteInput input, Symbols& symbols, const ReadOptions&) {
-  std::string bytes;
-  for (std::array<std::uint8_t, 1 << 16> piece;;) {
-    const auto size = input.read(piece);
-    if (!size) return fail(size.error());
-    if (*size == 0) break;
-    bytes.append(reinterpret_cast<const char*>(piece.data()), *size);
-    if (bytes.size() > kMostBytes)
-      return fail(fmt::format("{}: is larger than 1 GiB, which no heap profile is", input.name()));
-  }
-  auto snapshot = HeapProfile(bytes, symbols).read();
+  const auto bytes = read_whole(input, kMostBytes, "1 GiB, which no heap profile is");
+  if (!bytes) return fail(bytes.error());
+  auto snapshot = HeapProfile(*bytes, symbols).read();
   if (!snapshot) return fail(fmt::format("{}: {}", input.name(), snapshot.error().message));
   snapshot->file = input.name();
-  snapshot->file_bytes = bytes.size();
+  snapshot->file_bytes = bytes->size();
   return snapshot;
 }
 

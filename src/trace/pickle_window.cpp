@@ -12,13 +12,8 @@ namespace {
 constexpr std::size_t kWindow = 256 * 1024;
 constexpr std::size_t kMostLine = 65536;
 
-/// Of a file that no format recognises. XSpace (xplane.proto) begins with its first plane, and that with its name.
-std::string what_it_is(std::string_view head) {
-  const std::string_view plane = head.substr(0, 128);
-  if (plane.starts_with('\n') &&
-      (plane.find("/host:") != std::string_view::npos || plane.find("/device:") != std::string_view::npos))
-    return "not a pickle but an XSpace (*.xplane.pb) of XProf, JAX or TensorFlow, a trace of time that its own viewer "
-           "draws; in JAX, jax.profiler.save_device_memory_profile(FILE) writes what holds the memory";
+/// Of a file that no format recognises.
+std::string what_it_is() {
   std::string kinds;
   for (const TraceFormatInfo* const format : trace_formats())
     kinds += fmt::format("{}{}", kinds.empty() ? "" : "; ", format->help);
@@ -65,8 +60,7 @@ bool PickleWindow::check_beginning() {
     return bad("a zip archive (of torch.save?); expected a file of torch.cuda.memory._dump_snapshot");
   const std::uint8_t first = *p_;
   // Protocols 0 and 1 have no header: they begin with the container, protocol 0 with a MARK.
-  if (first != 0x80 && first != ']' && first != '}' && first != '(')
-    return bad(what_it_is({reinterpret_cast<const char*>(p_), static_cast<std::size_t>(end_ - p_)}));
+  if (first != 0x80 && first != ']' && first != '}' && first != '(') return bad(what_it_is());
   return true;
 }
 

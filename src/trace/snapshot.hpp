@@ -98,6 +98,13 @@ struct OomNote {
   std::optional<std::uint64_t> allowed_bytes;  ///< what the process may take, where a memory fraction is set
 };
 
+/// What a device's allocators held at a moment, where that is all that is known of it.
+struct UsageSample {
+  std::uint32_t device = 0;
+  std::int64_t time_us = kNoTime;
+  std::int64_t live_bytes = 0;
+};
+
 struct Snapshot {
   std::string file;  ///< as given by who read it
   std::vector<Segment> segments;
@@ -110,8 +117,9 @@ struct Snapshot {
   std::vector<BlockAnnotation> block_annotations;  ///< by block
   std::vector<BlockCategory> block_categories;     ///< by block
   std::optional<OomNote> oom;
-  Origins origins;                 ///< the first is of no label, in the common pool, on the default stream
-  std::vector<std::string> notes;  ///< notes for the user about the reading
+  std::vector<UsageSample> samples;  ///< of a heap profile: what was live before and after, in order of time
+  Origins origins;                   ///< the first is of no label, in the common pool, on the default stream
+  std::vector<std::string> notes;    ///< notes for the user about the reading
 
   std::uint64_t file_bytes = 0;  ///< as read, decompressed
   bool is_bare_list = false;     ///< an old or cut-down file: segments only

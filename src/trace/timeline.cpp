@@ -62,12 +62,48 @@ std::vector<std::string> annotations_at(const Snapshot& snapshot, const Symbols&
   return open;
 }
 
+/// REQUIRES: a sample of the device.
+Timeline timeline_of_samples(const Snapshot& snapshot, std::uint32_t device, const TimelineOptions& options) {
+  Timeline out;
+  out.device = device;
+  std::vector<Moment> moments;
+  for (const UsageSample& sample : snapshot.samples)
+    if (sample.device == device)
+      moments.push_back({moments.size(), sample.time_us, sample.live_bytes, 0, sample.live_bytes});
+  out.event_count = moments.size();
+  out.begin = moments.front();
+  out.end = moments.back();
+  const auto is_lower = [](const Moment& a, const Moment& b) { return a.live_bytes < b.live_bytes; };
+  const std::size_t points = std::max<std::size_t>(options.points, 1);
+  const std::size_t stretch = (moments.size() + points - 1) / points;
+  for (std::size_t at = 0; at < moments.size(); at += stretch) {
+    const auto from = moments.begin() + static_cast<std::ptrdiff_t>(at);
+    const auto to = moments.begin() + static_cast<std::ptrdiff_t>(std::min(at + stretch, moments.size()));
+    out.points.push_back(*std::max_element(from, to, is_lower));
+  }
+  out.site_bytes.resize(out.points.size());
+  out.categories.resize(out.points.size());
+  out.peaks.push_back(
+      {*std::max_element(moments.begin(), moments.end(), is_lower), live_profile(snapshot, device), {}});
+  return out;
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> traced_devices(const Snapshot& snapshot, std::optional<std::uint32_t> device) {
   std::vector<std::uint32_t> out;
   for (const DeviceTrace& trace : snapshot.traces)
     if (trace.event_count > 0 && (!device || trace.device == *device)) out.push_back(trace.device);
+  return out;
+}
+
+std::vector<Timeline> timelines_of_samples(const Snapshot& snapshot, std::optional<std::uint32_t> device,
+                                           const TimelineOptions& options) {
+  std::set<std::uint32_t> devices;
+  for (const UsageSample& sample : snapshot.samples)
+    if (!device || sample.device == *device) devices.insert(sample.device);
+  std::vector<Timeline> out;
+  for (const std::uint32_t each : devices) out.push_back(timeline_of_samples(snapshot, each, options));
   return out;
 }
 

@@ -48,4 +48,9 @@ std::vector<std::uint32_t> traced_devices(const Snapshot& snapshot, std::optiona
 Timeline timeline_of(const Snapshot& snapshot, std::uint32_t device, Symbols& symbols,
                      const TimelineOptions& options = {});
 
+/// One of each device that a heap profile has samples of: their totals without sites, and for the highest the blocks of
+/// the profile.
+std::vector<Timeline> timelines_of_samples(const Snapshot& snapshot, std::optional<std::uint32_t> device,
+                                           const TimelineOptions& options);
+
 }  // namespace vramtrack::trace

@@ -17,6 +17,7 @@ import sqlite3
 import sys
 import unittest
 
+import xprof_files
 from recorder import LEAK_STACK, NATIVE, RUN, STEP, TORCH, leaking
 from sandbox import MIB, TESTS, Sandbox
 
@@ -265,6 +266,61 @@ class Snapshot(unittest.TestCase):
         self.assertIn("is a heap profile, which shows one moment", self.run_it("timeline", first, code=2))
         self.assertIn("a heap profile shows what is live, and no out-of-memory", self.run_it("oom", first))
         self.assertIn(b"it is one of heap profiles", self.box.run("trace", "report", first).stderr)
+
+    def test_profiles_of_xprof(self):
+        names = {True: "leak.xplane.pb", False: "steady.xplane.pb.gz"}
+        for leaks, name in names.items():
+            raw = xprof_files.xspace(xprof_files.training(leaks=leaks))
+            (self.box.work / name).write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
+        summary = self.json("summary", names[True])["snapshots"][0]
+        gpu, host = summary["devices"]
+        self.assertEqual((gpu["requested_bytes"], host["requested_bytes"], host["is_host"]), ((512 - 300 + 12) * MIB, 8 * MIB, True))
+        sites = {site["site"]: site for site in gpu["sites"]}
+        self.assertEqual(sites["metrics/history/ConcatV2"]["bytes"], 12 * MIB)
+        self.assertEqual(sites["metrics/history/ConcatV2"]["labels"][0]["label"], "float[512,512]")
+        self.assertEqual(gpu["trace"]["live_at_start_bytes"], 512 * MIB)
+        text = self.run_it("summary", names[True])
+        self.assertIn("labels: float[512,512] (12.0 MiB)", text)
+        leaks = self.json("leaks", names[True], code=1)
+        self.assertEqual(leaks["condition"], "leak")
+        self.assertEqual(leaks["sites"][0]["site"], "metrics/history/ConcatV2")
+        self.assertEqual(self.json("leaks", names[False])["condition"], "steady")
+        timeline = self.run_it("timeline", names[True])
+        self.assertRegex(timeline, r"peak 1: 58\d\.\d MiB live")
+        self.assertIn("model/dense/MatMul", timeline)
+        self.assertIn("GPU_0_bfc;output;metrics/history/ConcatV2", self.run_it("export", "--format", "folded", names[True]))
+        self.run_it("flamegraph", "--peak", "--output", "live.html", names[True])
+        self.run_it("page", "--output", "page.html", names[True])
+        self.assertIn("no out-of-memory", self.run_it("oom", names[True]))
+        self.assertIn("leak.xplane.pb: is an allocation trace (xplane: profiles of XProf", self.box.run("analyze", names[True]).stderr.decode())
+
+    def test_memory_profiles_of_xprof(self):
+        made = xprof_files.training()
+        whole = xprof_files.memory_profile(made)
+        sampled, later = (xprof_files.memory_profile(xprof_files.training(steps, frees_old=False), most=20) for steps in (12, 21))
+        (self.box.work / "memory_profile.json.gz").write_bytes(gzip.compress(json.dumps(whole).encode()))
+        (self.box.work / "memory_profile.pb").write_bytes(xprof_files.as_message(whole))
+        (self.box.work / "sampled.json").write_text(json.dumps(sampled))
+        (self.box.work / "later.pb").write_bytes(xprof_files.as_message(later))
+        (self.box.work / "space.xplane.pb").write_bytes(xprof_files.xspace(made))
+        space = self.json("summary", "space.xplane.pb")["snapshots"][0]["devices"]
+        for name in ("memory_profile.json.gz", "memory_profile.pb"):
+            told = self.json("summary", name)["snapshots"][0]["devices"]
+            for device in (*told, *space):
+                device.get("trace", {}).pop("first_time_us", None)
+                device.get("trace", {}).pop("last_time_us", None)
+            self.assertEqual(told, space)
+            self.assertEqual(self.json("leaks", name, code=1)["sites"][0]["site"], "metrics/history/ConcatV2")
+        peak = self.run_it("summary", "sampled.json")
+        self.assertIn("unused preallocated device memory", peak)
+        self.assertIn("labels: float[4096,4096] (64.0 MiB)", peak)
+        self.assertIn("shows one moment: name at least two", self.run_it("leaks", "sampled.json", code=2))
+        self.assertIn("metrics/history/ConcatV2", self.run_it("leaks", "sampled.json", "later.pb", code=1))
+        timeline = self.run_it("timeline", "sampled.json")
+        self.assertIn("samples; live at the beginning", timeline)
+        self.assertIn("model/dense/MatMul", timeline)
+        self.assertIn("MatMul", self.run_it("export", "--format", "folded", "sampled.json"))
+        self.assertIn(b"what was live at the peak", self.box.run("snapshot", "summary", "sampled.json").stderr)
 
     def test_outside_the_allocator(self):
         files = [self.write(f"h{n}.pickle", leaking(n, keep=0).snapshot()) for n in (2, 12)]

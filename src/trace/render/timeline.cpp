@@ -14,12 +14,17 @@ namespace {
 
 constexpr std::size_t kChartColumns = 40;
 
+Labels labels_of_peak(const Snapshot& snapshot, const Timeline& t, const Peak& peak) {
+  return snapshot.is_heap_profile ? labels_of(snapshot, t.device) : labels_at(snapshot, t.device, peak.at.event);
+}
+
 void device_text(std::string& out, const Snapshot& snapshot, const Symbols& symbols, const Timeline& t,
                  std::size_t sites) {
   StackCategories stacks(symbols);
   const std::int64_t first_us = t.begin.time_us;
-  out += fmt::format("{}: {} trace entries; live at the beginning {}, at the end {}\n", memory_name(snapshot, t.device),
-                     format_number(t.event_count), format_size(t.begin.live_bytes), format_size(t.end.live_bytes));
+  out += fmt::format("{}: {} {}; live at the beginning {}, at the end {}\n", memory_name(snapshot, t.device),
+                     format_number(t.event_count), snapshot.is_heap_profile ? "samples" : "trace entries",
+                     format_size(t.begin.live_bytes), format_size(t.end.live_bytes));
   if (t.mismatch_count > 0)
     out += fmt::format("  {} of the trace and of the segments do not agree; figures at the beginning are approximate\n",
                        format_count(t.mismatch_count, "block"));
@@ -55,8 +60,7 @@ void device_text(std::string& out, const Snapshot& snapshot, const Symbols& symb
     if (peak.at.pending_bytes > 0)
       out += fmt::format("    and {} freed but pending\n", format_size(peak.at.pending_bytes));
     for (const std::string& name : peak.inside) out += fmt::format("    inside {}\n", printable(name));
-    out += sites_text(symbols, peak.sites, peak.at.live_bytes, sites, "    ",
-                      labels_at(snapshot, t.device, peak.at.event));
+    out += sites_text(symbols, peak.sites, peak.at.live_bytes, sites, "    ", labels_of_peak(snapshot, t, peak));
     if (const CategoryTotals categories = categorize(peak.sites, {}, stacks); has_any(categories))
       out += "    what it is\n" + categories_text(symbols, categories, "   ");
   }
@@ -93,7 +97,7 @@ void device_json(JsonText& j, const Snapshot& snapshot, const Symbols& symbols, 
     j.key("inside").begin_array();
     for (const std::string& name : peak.inside) j.value(name);
     j.end_array().key("sites");
-    sites_json(j, symbols, peak.sites, sites, labels_at(snapshot, t.device, peak.at.event));
+    sites_json(j, symbols, peak.sites, sites, labels_of_peak(snapshot, t, peak));
     j.key("categories");
     categories_json(j, symbols, categorize(peak.sites, {}, stacks), sites);
     j.end_object();
