@@ -6,7 +6,6 @@
 #include <fstream>
 #include <regex>
 
-#include "../at.hpp"
 #include "core/units.hpp"
 #include "core/verdict.hpp"
 #include "paths.hpp"
@@ -15,6 +14,10 @@ namespace vramtrack {
 namespace {
 
 namespace fs = std::filesystem;
+
+Timestamp at(double seconds) {
+  return Timestamp{} + from_seconds(seconds);
+}
 
 TEST(Scale, FiguresOfALogThatCountsStepsArePerStep) {
   Scale steps;

@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "../at.hpp"
-
 namespace vramtrack {
 namespace {
 
@@ -16,6 +14,10 @@ using testing::HasSubstr;
 
 constexpr double kMiB = 1048576;
 constexpr double kGiB = 1024 * kMiB;
+
+Timestamp at(double t_s) {
+  return Timestamp{from_seconds(t_s)};
+}
 
 /// Feeds `bytes(t)` every `period_s` until `end_s`, from wherever the detector is.
 template <class Bytes>

@@ -8,7 +8,6 @@
 #include <map>
 #include <optional>
 
-#include "../at.hpp"
 #include "../temp_folder.hpp"
 
 namespace vramtrack {
@@ -19,6 +18,10 @@ using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30U;
+
+Timestamp at(double s) {
+  return Timestamp{from_seconds(s)};
+}
 
 class HostRoundsTest : public testing::Test {
  protected:

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "../at.hpp"
 #include "../temp_folder.hpp"
 
 namespace vramtrack {
@@ -16,6 +15,10 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30U;
+
+Timestamp at(double s) {
+  return Timestamp{from_seconds(s)};
+}
 
 class WallRoundsTest : public testing::Test {
  protected:

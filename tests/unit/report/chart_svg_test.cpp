@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "../at.hpp"
 #include "core/format.hpp"
 #include "core/units.hpp"
 
@@ -14,6 +13,10 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
+
+Timestamp at(double seconds) {
+  return Timestamp(from_seconds(seconds));
+}
 
 /// Ten minutes from 4 GiB on, one point a minute.
 ChartInput rising() {

@@ -4,7 +4,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "../at.hpp"
 #include "report/conclusion_words.hpp"
 #include "report/trend.hpp"
 #include "report/view_json.hpp"
@@ -12,6 +11,10 @@
 
 namespace vramtrack {
 namespace {
+
+Timestamp at(double seconds) {
+  return Timestamp{} + from_seconds(seconds);
+}
 
 SeriesView gpu(int index, State state) {
   SeriesView s;
