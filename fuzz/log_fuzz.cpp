@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "core/zone.hpp"
 #include "source/log/format_choice.hpp"
 #include "source/log/recording.hpp"
 

@@ -1,5 +1,5 @@
-// A memory profile of XProf, as JSON or as a message, from any bytes: the reader must answer with a trace, with what was
-// live at one moment, or with an error that names the file.
+// A memory profile of XProf, as JSON or as a message, from any bytes: the reader must answer with a trace, with what
+// was live at one moment, or with an error that names the file.
 #include <cstdint>
 #include <cstdlib>
 #include <span>

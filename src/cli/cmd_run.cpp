@@ -38,7 +38,7 @@ std::string left_behind_words(const std::vector<std::uint32_t>& pids) {
         "process {} outlives the program and is no longer recorded; to record all of it, make the program wait for it",
         all);
   return fmt::format(
-      "processes {} outlive the program and are no longer recorded; to record all of them, let the program wait for "
+      "processes {} outlive the program and are no longer recorded; to record all of them, make the program wait for "
       "them",
       all);
 }

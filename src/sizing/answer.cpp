@@ -104,7 +104,7 @@ class Changes {
     if (cache_bytes_per_element(model_, request_) > 1.1) {
       Request other = request_;
       other.cache_element_bytes = model_.is_gguf ? 34.0 / 32 : 1;
-      add(model_.is_gguf ? "a cache of 8 bits (q8_0)" : "an 8-bit cache (fp8)", other);
+      add(model_.is_gguf ? "an 8-bit cache (q8_0)" : "an 8-bit cache (fp8)", other);
     }
     const double bits =
         request_.weight_bits.value_or(model_.parameters > 0 ? 8 * model_.weights_bytes / model_.parameters : 16);
@@ -112,7 +112,7 @@ class Changes {
       std::string_view name;
       std::string_view words;
     };
-    for (const Kind& kind : {Kind{"int8", "weights of 8 bits"}, Kind{"q4", "weights of 4 bits"}}) {
+    for (const Kind& kind : {Kind{"int8", "8-bit weights"}, Kind{"q4", "4-bit weights"}}) {
       Request other = request_;
       other.weight_bits = *weight_type_bits(kind.name);
       if (*other.weight_bits < 0.9 * bits && add(fmt::format("{} ({})", kind.words, kind.name), other)) break;

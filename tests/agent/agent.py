@@ -242,10 +242,10 @@ class Marks(AgentTest):
             marked(agent, *(process.pid for process in beside))
             result = self.mark(agent, "step=1200")
             self.assertEqual(result.returncode, 2)
-            self.assertIn(b"several programs here hold memory of a GPU", result.stderr)
+            self.assertIn(b"several programs here hold memory on a GPU", result.stderr)
             self.assertIn(b"--pid", result.stderr)
             stranger = self.mark(agent, "--pid", "1", "step=1200")
-            self.assertIn(b"no process of yours with that pid", stranger.stderr)
+            self.assertIn(b"you have no process with that pid", stranger.stderr)
 
 
 class Silences(AgentTest):

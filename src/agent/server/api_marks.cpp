@@ -22,11 +22,10 @@ Response Api::marks(const Request& request, const ApiConfig& config) {
       // Whoever may not mark it does not learn whether it is there.
       if (!known || !(request.pid_namespace || its.change || (!its.user.empty() && known->user == its.user))) continue;
       if (process)
-        return error(
-            409, "several",
-            fmt::format("several programs here hold memory of a GPU, such as pids {} and {}; name the one that "
-                        "is meant",
-                        request.pid_namespace ? process->ns_pid : process->pid, pid));
+        return error(409, "several",
+                     fmt::format("several programs here hold memory on a GPU, such as pids {} and {}; pass only "
+                                 "the pid you mean",
+                                 request.pid_namespace ? process->ns_pid : process->pid, pid));
       process = known;
     }
     if (process) break;

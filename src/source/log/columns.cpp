@@ -371,7 +371,7 @@ std::string why_no_amounts(std::span<const std::string_view> titles) {
   if (temperature.empty()) return {};
   return fmt::format("{}{}; record the memory with 'amd-smi metric --mem-usage --csv'", temperature,
                      others.empty()                           ? ""
-                     : others.find(", ") == std::string::npos ? fmt::format(", and {} is no amount of it", others)
+                     : others.find(", ") == std::string::npos ? fmt::format(", and {} is not an amount of it", others)
                                                               : fmt::format(", and {} are no amounts of it", others));
 }
 

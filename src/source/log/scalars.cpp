@@ -136,6 +136,8 @@ Status choose_time_key(const std::vector<JsonValue>& objects, Survey& out, std::
         }))
       records.push_back(&object);
   }
+  if (records.empty())  // {"process_memory_mib": 4000}
+    for (const JsonValue& object : objects) records.push_back(&object);
   ClockRecords head;
   std::vector<std::string_view> keys;
   std::set<std::string_view> known;

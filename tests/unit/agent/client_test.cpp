@@ -102,7 +102,7 @@ TEST_F(ClientTest, AMarkIsOnItsWayToTheLoop) {
   EXPECT_EQ(marks.front().pid, 4242U);
   EXPECT_EQ(marks.front().pid_start_ticks, 7U);
   EXPECT_EQ(marks.front().text, "step=12");
-  EXPECT_THAT(client_->mark({{999999}}, "step").error().message, HasSubstr("no process of yours"));
+  EXPECT_THAT(client_->mark({{999999}}, "step").error().message, HasSubstr("you have no process"));
   for (const char* const bad : {"", "=12", "step=abc", "step=", "step=-1", "step=1.5"})
     EXPECT_THAT(client_->mark({{4242}}, bad).error().message, HasSubstr("NAME=NUMBER"));
   EXPECT_THAT(client_->mark({{4242}}, std::string(65, 'x')).error().message, HasSubstr("at most 64 bytes"));
@@ -121,7 +121,7 @@ TEST_F(ClientTest, AMarkThatNamesNoProgramIsThatOfTheNearest) {
   EXPECT_EQ(marks.front().pid, 4243U) << "of the first group that has one";
   EXPECT_THAT(client_->mark({{1}, {4244, 2, 4243}}, "step").error().message,
               HasSubstr("such as pids 4244 and 4243; pass only the pid you mean"));
-  EXPECT_THAT(client_->mark({{1}, {2}}, "step").error().message, HasSubstr("no process of yours"));
+  EXPECT_THAT(client_->mark({{1}, {2}}, "step").error().message, HasSubstr("you have no process"));
   EXPECT_THAT(client_->mark({{0}}, "step").error().message, HasSubstr("no such pid"));
   EXPECT_TRUE(marks_->take().empty());
 }

@@ -105,7 +105,7 @@ TEST_F(LifeWatchTest, WhatSleepsAndLooksForWorkNowAndThenIsInUse) {
   const auto wakes = [&](double per_s, const char* waits_in) {
     return watch(65, [&, per_s](int s) { write({.turns = static_cast<int>(s * per_s), .waits_in = waits_in}); });
   };
-  EXPECT_THAT(wakes(0.1, "hrtimer_nanosleep"), HasSubstr("looked around"));
+  EXPECT_THAT(wakes(0.1, "hrtimer_nanosleep"), HasSubstr("sleeping and polling"));
   EXPECT_EQ(wakes(5, "hrtimer_nanosleep"), "") << "as a loop does that waits for its program";
   EXPECT_EQ(wakes(0.2, "futex_do_wait"), "") << "as for a queue, with a limit of 5 s";
   EXPECT_EQ(wakes(0.02, "hrtimer_nanosleep"), "");

@@ -88,7 +88,7 @@ TEST(Silences, WhatIsIncompleteIsRefused) {
     const auto made = silences.add(s, kNow);
     return made ? std::string() : made.error().message;
   };
-  EXPECT_THAT(problem([](Silence& s) { s.gpu.clear(); }), HasSubstr("say what to silence"));
+  EXPECT_THAT(problem([](Silence& s) { s.gpu.clear(); }), HasSubstr("choose what to silence"));
   EXPECT_THAT(problem([](Silence& s) { s.all = true; }), HasSubstr("leave out either"));
   EXPECT_THAT(problem([](Silence& s) { s.ends = s.begins; }), HasSubstr("after it begins"));
   EXPECT_THAT(problem([](Silence& s) { s.begins -= std::chrono::hours{5}, s.ends -= std::chrono::hours{5}; }),

@@ -75,7 +75,7 @@ TEST(Answer, EachChangeAloneMakesItFit) {
   const ModelFacts model = llama_8b();
   const Answer no = answer(model, request, room(36));
   ASSERT_EQ(no.fits, Fits::no);
-  EXPECT_THAT(no.changes, Contains(Field(&Change::what, HasSubstr("a cache of 8 bits"))));
+  EXPECT_THAT(no.changes, Contains(Field(&Change::what, HasSubstr("an 8-bit cache"))));
   EXPECT_THAT(no.changes, Contains(Field(&Change::what, HasSubstr("a batch of "))));
   EXPECT_THAT(no.changes, Contains(Field(&Change::what, HasSubstr("2 such GPUs"))));
   for (const Change& change : no.changes) EXPECT_LE(change.need_bytes, 36 * kGiB) << change.what;
