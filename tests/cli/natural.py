@@ -69,7 +69,7 @@ TABLE = [
     ("report --out x gpu.csv", 2, NOTHING, r"unknown option '--out'; the nearest is '--output'"),
     ("snapshot summry x", 2, NOTHING, r"unknown subcommand 'summry' of snapshot; the nearest is 'summary'"),
     ("analyze -j gpu.csv", 2, NOTHING, r"unknown option '-j'; the nearest is '--json'"),
-    ("update", 2, NOTHING, r"unknown command 'update'; a new version is installed in the way that this one was"),
+    ("update", 2, NOTHING, r"unknown command 'update'; install a new version in the same way as this one"),
     ("completion bash", 2, NOTHING, r"unknown command 'completion'; the packages install the completions"),
     ("logs", 2, NOTHING, r"the nearest is 'analyze'"),
     ("leak", 2, NOTHING, r"the nearest is 'analyze'"),
