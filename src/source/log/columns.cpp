@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <initializer_list>
+#include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "source/log/labels.hpp"
@@ -154,6 +157,11 @@ bool names_gpu(std::string_view title, const TitleWords& w) {
 
 Column classify_words(std::string_view title);
 
+struct TitleHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view title) const { return std::hash<std::string_view>()(title); }
+};
+
 /// The statistic of PyTorch's allocator that a title names, as Lightning's DeviceStatsMonitor writes it:
 /// "DeviceStatsMonitor.on_train_batch_start/allocated_bytes.all.current". Empty: none.
 std::string_view allocator_statistic(std::string_view title) {
@@ -176,10 +184,7 @@ Column classify_statistic(std::string_view statistic) {
   return out;
 }
 
-}  // namespace
-
-Column classify_column(std::string_view title) {
-  title = trim(title);
+Column classify_anew(std::string_view title) {
   if (const std::string_view statistic = allocator_statistic(title); !statistic.empty())
     return classify_statistic(statistic);
   // A Prometheus series: the labels identify the owner, the name the measure. Labels without a name identify a series.
@@ -196,6 +201,20 @@ Column classify_column(std::string_view title) {
     if (metric.role != ColumnRole::other && metric.role != ColumnRole::gpu) return metric;
   }
   return classify_words(title);
+}
+
+}  // namespace
+
+Column classify_column(std::string_view title) {
+  constexpr std::size_t kMost = 1U << 14;
+  constexpr std::size_t kLongest = 128;
+  title = trim(title);
+  if (title.size() > kLongest) return classify_anew(title);
+  // Each format that is tried, and each object of JSON, asks about the same few titles.
+  thread_local std::unordered_map<std::string, Column, TitleHash, std::equal_to<>> known;
+  if (const auto it = known.find(title); it != known.end()) return it->second;
+  if (known.size() == kMost) known.clear();
+  return known.emplace(title, classify_anew(title)).first->second;
 }
 
 namespace {

@@ -19,6 +19,7 @@ namespace vramtrack {
 
 Trial::Trial(const LogFormatInfo& its_format, const LogHead& head, std::size_t& reads)
     : format(its_format), text_(head.text), reads_(reads), rows_(catalog_, devices, head.file, std::nullopt) {
+  rows_.leave_out_notes();
   auto made = format.make(head);
   if (made)
     parser = std::move(*made);

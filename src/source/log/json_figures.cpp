@@ -64,7 +64,7 @@ std::string_view series_text(const JsonValue& object, std::string_view key) {
 
 class FigureReader::Walk {
  public:
-  explicit Walk(FigureReader& reader) : keys_(reader.keys_), out_(reader.found_), columns_(reader.columns_) {}
+  explicit Walk(FigureReader& reader) : keys_(reader.keys_), out_(reader.found_) {}
 
   void begin(const JsonValue& object, std::string_view of) {
     FigureOwner owner;
@@ -91,20 +91,12 @@ class FigureReader::Walk {
     return std::string(above) + std::string(kWithin) + std::string(key);
   }
 
-  Column column_of(const std::string& key) {
-    constexpr std::size_t kMostKeys = 100'000;
-    if (const auto known = columns_.find(key); known != columns_.end()) return known->second;
-    const Column column = classify_column(key);
-    if (columns_.size() < kMostKeys) columns_.emplace(key, column);
-    return column;
-  }
-
   /// What the members of `object` say about its owner. `in_list`: it is one of several.
   void identify(const JsonValue& object, const std::string& name, bool in_list, FigureOwner& owner) {
     int rank = 0;
     for (const auto& [key, value] : object.members()) {
       if (value.text().empty()) continue;
-      const Column column = column_of(key);
+      const Column column = classify_column(key);
       const bool is_id = in_list && logtext::same_letters(key, "id");
       if (column.role == ColumnRole::index || is_id) {
         const std::string its = path(name, key);
@@ -267,7 +259,6 @@ class FigureReader::Walk {
 
   const FigureKeys& keys_;
   std::vector<JsonFigure>& out_;
-  std::unordered_map<std::string, Column>& columns_;
   std::string list_above_, list_key_;  ///< the keys of the list whose numbers are read
 };
 

@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -70,7 +69,6 @@ class FigureReader {
 
   FigureKeys keys_;
   std::vector<JsonFigure> found_;
-  std::unordered_map<std::string, Column> columns_;  ///< by key
 };
 
 /// Beginning of the lines that run_file.cpp writes.

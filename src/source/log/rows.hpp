@@ -124,6 +124,11 @@ class LogRows {
     if (observer_) observer_(line, time, kNoSeries);
   }
 
+  /// Only the samples matter: nobody is shown the notes.
+  void leave_out_notes() { has_notes_ = false; }
+  /// Whether notes that take long to write are worth it.
+  [[nodiscard]] bool has_notes() const { return has_notes_ && !observer_; }
+
   /// Receives each sample's line, time and series, as written, and no samples are kept: for checking the order of a
   /// log. kNoSeries: the time of a row, which may have no value.
   using Observer = std::function<void(std::uint64_t line, Timestamp time, SeriesId series)>;
@@ -257,6 +262,7 @@ class LogRows {
   std::vector<std::string> reported_out_of_memory_;  ///< devices of the messages at that time
   std::uint64_t first_step_back_ = 0;                ///< line of the first step back
   std::string refusal_;
+  bool has_notes_ = true;
   Observer observer_;
 };
 

@@ -58,6 +58,7 @@ class TextLines final : public LineReader {
 
   StampReader stamp_;
   WordPlan plan_;
+  std::function<std::string()> correction_;  ///< see PlannedText
   LineCutter cutter_;
   LineFigures found_;
   int head_gpu_ = -1;
@@ -105,6 +106,7 @@ TextLines::TextLines(PlannedText planned, LineCutter cutter, const std::optional
                      std::vector<std::string> assumptions)
     : stamp_(std::move(planned.stamp)),
       plan_(std::move(planned.plan)),
+      correction_(std::move(planned.correction)),
       cutter_(std::move(cutter)),
       percent_bytes_(static_cast<double>(capacity.value_or(100 * kBytesPerGiB)) / 100),
       capacity_bytes_(planned.most_free_bytes > 0 ? planned.most_free_bytes : capacity.value_or(0)),
@@ -123,9 +125,9 @@ Scale TextLines::scale() const {
 void TextLines::finish(LogRows& rows) {
   flush(rows);
   end_held(rows, true);
-  if (cutter_.pattern()) return;  // the user knows what is read
-  rows.warn(fmt::format("{}; {} other line{} skipped{}", plan_.read_as, skipped_, skipped_ == 1 ? "" : "s",
-                        plan_.correction));
+  if (!correction_ || !rows.has_notes()) return;  // with a pattern, the user knows what is read
+  rows.warn(
+      fmt::format("{}; {} other line{} skipped; {}", plan_.read_as, skipped_, skipped_ == 1 ? "" : "s", correction_()));
   if (doubled_ > 0)
     rows.warn(fmt::format("{} figure{} of a kind that {} line already gave {} not read, first on line {}", doubled_,
                           doubled_ == 1 ? "" : "s", doubled_ == 1 ? "its" : "their", doubled_ == 1 ? "was" : "were",

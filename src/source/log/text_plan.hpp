@@ -74,7 +74,6 @@ struct WordPlan {
   Grouping grouping = Grouping::by_comma;
   std::uint64_t open_unit_bytes = 0;  ///< of figures such as "4.000 MB", if their grouping is unclear
   std::string read_as;                ///< describes the plan to the user
-  std::string correction;             ///< "; to correct it: ...", behind that
 
   /// Identifies the program of a line, and thereby its GPU; empty: unknown.
   [[nodiscard]] std::string_view origin(const LineFigures& line) const {
@@ -228,8 +227,9 @@ struct PlannedText {
   WordPlan plan;
   StampReader stamp;
   std::size_t unnamed_gpus = 1;
-  bool share_epochs = false;          ///< readings of one epoch come from one GPU
-  std::uint64_t most_free_bytes = 0;  ///< if there is only free memory: see most_free_bytes()
+  bool share_epochs = false;                  ///< readings of one epoch come from one GPU
+  std::uint64_t most_free_bytes = 0;          ///< if there is only free memory: see most_free_bytes()
+  std::function<std::string()> correction{};  ///< says how to read something else; looks for a pattern: milliseconds
 };
 /// Decides which figures of `all` to read, their unit, their clock and their GPUs. `all` is read again if numbers are
 /// grouped differently than assumed. An Error names the line and what would help.

@@ -55,14 +55,16 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
   std::vector<std::string> assumptions;
   auto planned = plan_text(head, all, cutter, unclear, assumptions);
   if (!planned) return fail(std::move(planned.error()));
-  WordPlan& plan = planned->plan;
-  plan.read_as = read_as(all, plan);
-  const std::string pattern = planned->share_epochs ? std::string() : equal_pattern(head.text, all, plan);
-  plan.correction =
-      pattern.empty()
-          ? fmt::format("; no single {0} reads all of this; to read something else, describe a line with {0}",
-                        name_of(Option::line_pattern))
-          : fmt::format("; to correct it: {} '{}'", name_of(Option::line_pattern), pattern);
+  planned->plan.read_as = read_as(all, planned->plan);
+  // The head is kept, since only the last of several parsers of a log is asked.
+  planned->correction = [text = std::string(head.text), lines = std::make_shared<const Head>(std::move(all)),
+                         plan = planned->plan, share_epochs = planned->share_epochs] {
+    const std::string pattern = share_epochs ? std::string() : equal_pattern(text, *lines, plan);
+    return pattern.empty()
+               ? fmt::format("no single {0} reads all of this; to read something else, describe a line with {0}",
+                             name_of(Option::line_pattern))
+               : fmt::format("to correct it: {} '{}'", name_of(Option::line_pattern), pattern);
+  };
   return make_text_lines(std::move(*planned), cutter, head.options->capacity_bytes, std::move(assumptions));
 }
 
