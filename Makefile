@@ -189,7 +189,7 @@ syntaxes: ##+ write TABLES (20000) tables of readings in every syntax of logs: e
 	@scripts/setup.sh build test
 	@$(call configure,release,tests)
 	@$(call compile,release) --target source_test
-	@VRAMTRACK_TEST_SEED=$(SEED) VRAMTRACK_TABLES=$(TABLES) build/release/source_test --gtest_brief=1 --gtest_filter='Syntaxes.OneTable*'
+	@VRAMTRACK_TEST_SEED=$(SEED) VRAMTRACK_TABLES=$(TABLES) build/release/source_test --gtest_brief=1 --gtest_filter='Syntaxes/OneTable.*'
 
 SOAK_SECONDS ?= 3600
 SOAK_DAYS ?= 7
