@@ -248,6 +248,10 @@ bool addresses_reader(std::string_view line) {
          std::any_of(words.begin(), words.end(), is_remedy);
 }
 
+bool names_writer(std::string_view line) {
+  return has_word_of(bare_words(line), kWriter) || line.find("\xe6\x88\x91") != std::string_view::npos;  // Chinese: I
+}
+
 bool is_article(std::string_view text) {
   constexpr std::size_t kParagraphBytes = 100, kHeadingBytes = 80, kLeastParagraphs = 2;
   constexpr std::ptrdiff_t kTerse = 10;  // pages are terser than reports
@@ -260,7 +264,7 @@ bool is_article(std::string_view text) {
     at = end + 1;
     if (line.empty()) continue;
     const std::string words = lower(line);
-    if (has_word_of(bare_words(words), kWriter)) return false;
+    if (names_writer(words)) return false;
     const bool is_paragraph = line.size() >= kParagraphBytes && is_sentence(words, kTerse);
     paragraphs += is_paragraph ? 1 : 0;
     has_heading = has_heading || (is_paragraph && may_be_heading);

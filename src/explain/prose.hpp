@@ -46,6 +46,9 @@ bool is_spoken_of(std::string_view after, bool begins);
 /// Whether `line`, above a message, addresses its reader: "you may see this:". A writer who says "I" reports a failure.
 bool addresses_reader(std::string_view line);
 
+/// Whether the writer of `line`, in lower case, writes of themselves: "I", "my", "we".
+bool names_writer(std::string_view line);
+
 /// Whether the lines after the message's line, of which `lines` is the rest and what follows, begin with a remedy,
 /// separately or as a heading: "**Solution**: ...", as in documentation.
 bool is_answered(std::string_view lines);

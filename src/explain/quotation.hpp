@@ -29,8 +29,8 @@ enum class Mention : std::uint8_t {
 ///   - its sentence mentions it in general (prose.hpp): "if you see X", "to avoid X", "X errors can", "it stops with
 ///   X";
 ///   - the sentence above, which introduces it, addresses a reader: "you may see this:".
-/// A message with two figures is always one: mentioning a failure does not require its figures, and people paste
-/// messages into sentences. Never reads further than kBeforeBytes and kAfterBytes. O(1).
+/// A message with two figures is one wherever its place (place.hpp) is a run: mentioning a failure does not require its
+/// figures, and people paste messages into sentences. Never reads further than kBeforeBytes and kAfterBytes. O(1).
 Mention mention_of(std::string_view text, std::size_t begin, std::size_t end, std::size_t figure_count);
 
 }  // namespace vramtrack::explain

@@ -7,6 +7,7 @@
 #include "core/order.hpp"
 #include "core/units.hpp"
 #include "explain/cause.hpp"
+#include "explain/place.hpp"
 #include "explain/platform.hpp"
 #include "explain/prose.hpp"
 #include "explain/quotation.hpp"
@@ -143,6 +144,7 @@ std::vector<Message> Reader::finish() {
 
 void Reader::scan(bool is_end) {
   const Compiled& all = compiled();
+  if (erased_ == 0) is_document_ = begins_with_title(text_);
   std::vector<Hit> hits;
   all.anchors.find(text_, hits);
   struct Start {
@@ -312,6 +314,10 @@ void Reader::take(const Found& found) {
   if (is_memory_failure(*found.wording) &&
       std::any_of(found.match.captured.begin(), found.match.captured.end(), is_none))
     return;
+  if (is_failure(*found.wording) && place_of(text_, found.begin, found.match.end, is_document_) != Place::run) {
+    if (quotation_line_ == 0) quotation_line_ = lines_before_ + 1;
+    return;
+  }
   const auto size_count = std::count_if(found.match.captured.begin(), found.match.captured.end(),
                                         [](const Captured& captured) { return is_size(captured.figure); });
   const Statement range{found.begin, found.match.end};

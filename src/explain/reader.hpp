@@ -28,7 +28,7 @@ class Reader {
   [[nodiscard]] std::uint64_t line_count() const { return lines_before_; }
   /// Messages that were not kept.
   [[nodiscard]] std::uint64_t dropped_count() const { return dropped_; }
-  /// The first line that only mentions a message (quotation.hpp); 0: none.
+  /// The first line that only mentions a message (quotation.hpp, place.hpp); 0: none.
   [[nodiscard]] std::uint64_t quotation_line() const { return quotation_line_; }
 
  private:
@@ -66,6 +66,7 @@ class Reader {
   System system_ = System::any;
   std::vector<Message> messages_;
   std::vector<Message> spoken_;  ///< the first mentions identified only by their sentence (Mention::spoken)
+  bool is_document_ = false;     ///< the text begins with its title
   std::uint64_t read_bytes_ = 0;
   std::uint64_t erased_ = 0;       ///< bytes dropped before text_
   std::uint64_t judged_ = 0;       ///< messages examined for being mentions

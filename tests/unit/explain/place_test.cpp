@@ -1,0 +1,152 @@
+// What tells a quotation from a failure is where it stands, whatever figures it holds.
+#include "explain/place.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "explain/judge.hpp"
+#include "explain/reader.hpp"
+
+namespace vramtrack::explain {
+namespace {
+
+/// Messages with two figures and more, of several programs.
+const std::vector<std::string>& messages() {
+  static const std::vector<std::string> all = {
+      "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of "
+      "24.00 "
+      "GiB of which 1.10 GiB is free.",
+      "RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 7.79 GiB total capacity; 6.10 GiB already "
+      "allocated; 17.62 MiB free; 6.20 GiB reserved in total by PyTorch)",
+      "failed to allocate 512 MiB of 8192 MiB: out of memory",
+      "MPS backend out of memory (MPS allocated: 15.20 GiB, other allocations: 2.10 GiB, max allowed: 18.13 GiB). "
+      "Tried "
+      "to allocate 1.00 GiB on private pool.",
+      "Not enough GPU memory: 6.1 GiB requested, 4.1 GiB free of 23.6 GiB"};
+  return all;
+}
+
+bool is_failure(const std::string& text) {
+  return explain(read_messages(text)).has_value();
+}
+bool is_quotation(const std::string& text) {
+  Reader reader;
+  reader.feed(text);
+  return reader.finish().empty() && reader.quotation_line() > 0;
+}
+
+TEST(Place, TheMessagesAreFailuresAlone) {
+  for (const std::string& message : messages()) {
+    EXPECT_TRUE(is_failure(message)) << message;
+    EXPECT_TRUE(is_failure("epoch 3\n" + message + "\n")) << message;
+    EXPECT_TRUE(is_failure("    " + message)) << message;
+  }
+}
+
+TEST(Place, AStringOfCodeIsNoFailure) {
+  for (const std::string& message : messages())
+    for (const std::string code :
+         {"MESSAGE = \"%\"\ndef test_parse():\n    assert parse(MESSAGE).free == 1\n", "const char* kText = \"%\";\n",
+          "const text: string = '%';\n", "text := `%`\n", "static constexpr auto kText = R\"(%)\";\n",
+          "    assert parse(\"%\").free == 1\n", "  EXPECT_TRUE(is_found(\"%\"));\n", "    result = parse('%')\n",
+          "TEXTS = [\n    \"%\",\n    'other'\n]\n", "@pytest.mark.parametrize(\"text\", [\n    \"%\",\n])\n",
+          "TEXT = (\n    \"first \"\n    \"%\"\n)\n", "LOG = \"\"\"\nstep 1\n%\n\"\"\"\n", "check(\"\"\"%\"\"\")\n",
+          "def parse(text):\n    \"\"\"Reads this:\n\n    %\n    \"\"\"\n"}) {
+      std::string text = code;
+      text.replace(text.find('%'), 1, message);
+      EXPECT_TRUE(is_quotation(text)) << text;
+    }
+}
+
+TEST(Place, AStringOfALogIsAFailure) {
+  for (const std::string& message : messages())
+    for (const std::string log :
+         {"level=error msg=\"%\"\n", "{\"level\": \"error\", \"message\": \"%\"}\n",
+          "  \"traceback\": [\n    \"%\",\n  ]\n", "[RuntimeError('%')]\n", "ERROR worker failed: '%'\n",
+          "time=2026-03-01T10:00:00Z level=ERROR error=\"%\"\n", "error: \"%\"\n", "Exception: OutOfMemoryError('%')\n",
+          "{'error': '%'}\n", "I got \"%\" when I ran it on my card.\n"}) {
+      std::string text = log;
+      text.replace(text.find('%'), 1, message);
+      EXPECT_TRUE(is_failure(text)) << text;
+    }
+}
+
+TEST(Place, AHelpTextIsNoFailure) {
+  for (const std::string& message : messages()) {
+    EXPECT_TRUE(is_quotation("usage: tool [options]\n  --max-mem N   abort with \"" + message + "\" when exceeded\n"));
+    EXPECT_TRUE(is_quotation("usage: tool [options]\n  -m, --max-mem N\n        abort with the message\n        " +
+                             message + "\n"));
+    EXPECT_TRUE(is_failure("--scale=0.5 ends with " + message + "\n"));
+    EXPECT_TRUE(is_failure("$ tool --max-mem 8\n" + message + "\n"));
+    EXPECT_TRUE(is_failure("usage: tool [options]\n\n" + message + "\n"));
+  }
+}
+
+TEST(Place, AnErrorInAListOfErrorsIsNoFailure) {
+  for (const std::string& message : messages()) {
+    EXPECT_TRUE(is_quotation("Known errors:\n\n- " + message + "\n- RuntimeError: NCCL error\n")) << message;
+    EXPECT_TRUE(is_quotation("## Errors\n* `cudaErrorNoDevice`: no card\n* " + message + "\n")) << message;
+    EXPECT_TRUE(is_quotation("The tool knows these texts:\n1. ValueError: no model\n2. " + message + "\n")) << message;
+    EXPECT_TRUE(is_failure("I get two errors:\n\n- " + message + "\n- RuntimeError: NCCL error\n")) << message;
+    EXPECT_TRUE(is_failure("errors:\n- " + message + "\n- RuntimeError: NCCL error\n")) << message;
+    EXPECT_TRUE(is_failure("2 errors occurred:\n  * " + message + "\n  * RuntimeError: NCCL error\n")) << message;
+    EXPECT_TRUE(is_failure("These two errors occurred:\n\n- " + message + "\n- RuntimeError: NCCL error\n"));
+    EXPECT_TRUE(is_quotation("These errors are raised:\n\n- " + message + "\n- RuntimeError: NCCL error\n"));
+    EXPECT_TRUE(is_quotation("The expected errors are:\n\n- " + message + "\n- RuntimeError: NCCL error\n"));
+    EXPECT_TRUE(is_failure("Steps:\n\n- start the server\n- " + message + "\n")) << message;
+  }
+}
+
+TEST(Place, AnExampleOfADocumentIsNoFailure) {
+  for (const std::string& message : messages()) {
+    const std::string block = "The error looks like this:\n```\n" + message + "\n```\n";
+    EXPECT_TRUE(is_quotation("# Notes\n" + block + "To fix it lower the batch size.\n")) << message;
+    EXPECT_TRUE(is_quotation("Troubleshooting\n===============\n\nA typical message::\n\n    " + message +
+                             "\n\nReduce ``--batch-size``.\n"))
+        << message;
+    EXPECT_TRUE(is_quotation("On a small card you may see:\n\n~~~text\n" + message + "\n~~~\n")) << message;
+    EXPECT_TRUE(is_quotation("# Notes\n\nIt prints:\n\n    " + message + "\n\nLower the batch size.\n")) << message;
+    // Without a title it is somebody's report, and so it is where they write of themselves.
+    EXPECT_TRUE(is_failure(block)) << message;
+    EXPECT_TRUE(is_failure("# Bug\nMy card is new.\n" + block)) << message;
+    EXPECT_TRUE(is_failure("# Nightly run\n\nJob 4 failed with:\n```\n" + message + "\n```\n")) << message;
+    EXPECT_TRUE(is_failure("# Bug\n\n```\n" + message + "\n```\n")) << message;
+    EXPECT_TRUE(is_failure("### Logs\nThe end of the log:\n```\n" + message + "\n```\n")) << message;
+  }
+}
+
+TEST(Place, ABlockOfARunIsAFailureWhereverItIsPasted) {
+  for (const std::string& message : messages())
+    for (const std::string run :
+         {"2026-03-01 10:00:00 step 3\n%", "Traceback (most recent call last):\n  File \"train.py\", line 3\n%",
+          "[rank0]: %", "$ python train.py\n%", "epoch 1\nepoch 2\nepoch 3\n%", "ERROR: %", "train.py:12: %",
+          "E0301 10:00:00.000000 4711 api.py:826] %"}) {
+      std::string block = run;
+      block.replace(block.find('%'), 1, message);
+      EXPECT_TRUE(is_failure("# Memory\n\nThis is what it ends with:\n```\n" + block + "\n```\n")) << block;
+    }
+}
+
+TEST(Place, ATitleBeginsADocument) {
+  EXPECT_TRUE(begins_with_title("\n\n# Notes\n"));
+  EXPECT_TRUE(begins_with_title("Notes\n=====\n"));
+  EXPECT_TRUE(begins_with_title("<h1>Notes</h1>\n"));
+  for (const char* const text :
+       {"", "\n", "## Bug\n", "#1 failed\n", "==== ROCm ====\n", "Notes\n", "Notes\n=", "a\n\n===\n"})
+    EXPECT_FALSE(begins_with_title(text)) << text;
+}
+
+TEST(Place, AnyTextMayBeCutAnywhere) {
+  const std::string text = "# Notes\n\n- A: b\n- " + messages()[0] + "\n\nIt prints:\n```py\nTEXT = \"\"\"\n" +
+                           messages()[1] + "\n\"\"\"\n```\n";
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    EXPECT_LE(read_messages(std::string_view(text).substr(i)).size(), 4U);
+    EXPECT_LE(read_messages(std::string_view(text).substr(0, i)).size(), 4U);
+    for (const std::size_t end : {i, text.size()}) place_of(text, i, end, i % 2 == 0);
+  }
+}
+
+}  // namespace
+}  // namespace vramtrack::explain
