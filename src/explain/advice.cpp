@@ -27,6 +27,9 @@ constexpr struct {
      "lower --mem-fraction-static, --cuda-graph-max-bs or --chunked-prefill-size: SGLang fills its share with "
      "weights and KV cache, and the rest must hold everything else; if it failed while it loaded the model, take a "
      "quantized one or more devices"},
+    {"TensorRT-LLM",
+     "lower what the KV cache takes of the free memory (free_gpu_memory_fraction or max_tokens of kv_cache_config), "
+     "max_batch_size, max_num_tokens or max_seq_len, or take a quantized model or more devices"},
     {"ComfyUI",
      "use a smaller image or video, fewer frames, tiled VAE nodes, a quantized model (GGUF, fp8), or start ComfyUI "
      "with --lowvram"},
@@ -240,8 +243,12 @@ std::string step_of(const Failure& f) {
     case Cause::full:
       if (const auto options = options_of(f); !options.empty()) return std::string(options);
       if (!f.remarks.advised.empty()) return own_advice(f);
-      return fmt::format("use less in all: {}; if it ran for a while before, see whether its memory grows ({})",
-                         less_of(f), growth_tool(f));
+      return fmt::format(
+          "use less in all: {}; {}if it ran for a while before, see whether its memory grows ({})", less_of(f),
+          f.remarks.is_gtt ? "raise the limit of GTT, the part of the host's memory that the driver lets "
+                             "the GPU use (amdgpu.gttsize, ttm.pages_limit); "
+                           : "",
+          growth_tool(f));
     case Cause::limit: {
       if (f.remarks.set_aside > 0 && f.wording->otherwise == Cause::unknown && f.wording->text.empty())
         return fmt::format("lower what is set aside at once ({}), or leave it to the program", f.remarks.settings);

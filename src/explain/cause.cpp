@@ -135,12 +135,17 @@ Answer by_size_of_device(const Failure&, const Sums& s) {
                                                size_words(*s.total), moved_words(s))};
 }
 
-/// TensorRT-LLM creates its components in sequence, and reports what was free before the one that failed.
+/// A program that creates its parts in sequence names the one that failed, and reports what was free before it.
 Answer by_component(const Failure& f, const Sums& s) {
-  if (f.wording->name != "trtllm" || !s.total || !s.free || *s.free < *s.total / 10) return std::nullopt;
-  return Diagnosis{Cause::too_big, fmt::format("the component that could not be created did not fit into the {} of the "
-                                               "device's {} that were free before it: its own size, and nobody else's",
-                                               size_words(*s.free), size_words(*s.total))};
+  const std::string& part = f.remarks.failed_part;
+  if ((f.wording->name != "trtllm" && (part.empty() || s.asked > 0)) || !s.total || !s.free || *s.free < *s.total / 10)
+    return std::nullopt;
+  return Diagnosis{
+      Cause::too_big,
+      fmt::format("{} did not fit into the {} of the device's {} that were free before it: its own size, "
+                  "and nobody else's",
+                  part.empty() ? "the component that could not be created" : part + ", which could not be created,",
+                  size_words(*s.free), size_words(*s.total))};
 }
 
 /// The allocator listed its pieces: exact, where messages alone only allow an estimate.
@@ -484,10 +489,18 @@ Answer by_pool(const Failure& f, const Sums& s) {
 /// What the surrounding text says about the program's need and the card, if the failure's figures show no more.
 Answer by_remarks(const Failure& f, const Sums& s) {
   constexpr double kUsualCardBytes = 32 * kGiB;
-  if (s.allocated || s.used || f.figures.get(Figure::outside)) return std::nullopt;
+  const bool has_named = f.used_line == 0 && !f.others.empty() && !f.may_name_itself;
+  if (s.allocated || s.used || f.figures.get(Figure::outside) || has_named) return std::nullopt;
   const double planned =
       std::max(f.figures.get(Figure::planned).value_or(0),
                f.figures.get(Figure::weights).value_or(0) + f.figures.get(Figure::kv_cache).value_or(0));
+  // A small part of a plan that fits failed: the rest of the plan had filled the device.
+  if (s.total && planned > *s.total * kFills && planned <= *s.total && s.asked > 0 && s.asked * 2 < planned)
+    return Diagnosis{Cause::full,
+                     fmt::format("{} were requested, and the program needs {} of the {}'s {}, as the text says: {} are "
+                                 "beside that, of which the driver keeps some back",
+                                 size_words(s.asked), size_words(planned), f.remarks.is_gtt ? "GTT" : "device",
+                                 size_words(*s.total), size_words(*s.total - planned))};
   // Desktops and drivers take some memory, too.
   if (s.total && planned > *s.total * 0.9)
     return Diagnosis{Cause::too_big, fmt::format("{} were needed in all, as the text says, and the device has {}",
@@ -501,15 +514,16 @@ Answer by_remarks(const Failure& f, const Sums& s) {
   return std::nullopt;
 }
 
-/// The memory of others is reported, but not the processes.
+/// What others hold is reported, as one figure or by named processes.
 Answer by_reported_others(const Failure& f, const Sums& s) {
-  const auto outside = f.figures.get(Figure::outside);
-  if (!outside || s.allocated || *outside <= ordinary_outside_bytes(s.total.value_or(*outside))) return std::nullopt;
-  if (s.total && s.asked > 0 && *s.total - *outside >= s.asked) return std::nullopt;
+  const bool is_named = f.used_line == 0 && !f.may_name_itself && s.others > 0 && s.total;
+  const double outside = f.figures.get(Figure::outside).value_or(is_named ? s.others : 0);
+  if (outside <= 0 || s.allocated || outside <= ordinary_outside_bytes(s.total.value_or(outside))) return std::nullopt;
+  if (s.total && s.asked > 0 && *s.total - outside >= s.asked) return std::nullopt;
   return Diagnosis{
       Cause::outside,
       fmt::format("{}others held {}{}{}{}", s.asked > 0 ? fmt::format("{} were requested; ", size_words(s.asked)) : "",
-                  size_words(*outside), f.others.empty() ? "" : fmt::format(" ({})", processes_words(f.others)),
+                  size_words(outside), f.others.empty() ? "" : fmt::format(" ({})", processes_words(f.others)),
                   s.total ? fmt::format(" of the device's {}", size_words(*s.total)) : "",
                   s.free ? fmt::format(", and {} were free", size_words(*s.free)) : "")};
 }

@@ -149,10 +149,14 @@ std::string balance_words(const Failure& f) {
   const auto total = f.figures.get(Figure::total);
   const auto free = f.figures.get(Figure::free);
   const auto allowed = f.figures.get(Figure::allowed);
-  const bool counts_use = allowed && get(Figure::used) > *allowed;
+  const bool counts_use =
+      allowed && (get(Figure::used) > *allowed || (!free && get(Figure::used) + get(Figure::asked) > *allowed));
   const double held = std::max(
       {get(Figure::reserved), get(Figure::allocated) + get(Figure::unallocated), counts_use ? get(Figure::used) : 0.0});
   const double asked = std::max(get(Figure::asked), get(Figure::needed));
+  double others = get(Figure::outside);
+  if (others <= 0)
+    for (const OtherProcess& each : f.others) others += each.bytes;
   std::string sum;
   double rest = 0;  // for the request
   const auto add = [&sum](double bytes, std::string_view what) {
@@ -175,6 +179,17 @@ std::string balance_words(const Failure& f) {
     add(own - held, held > 0 ? "of this process beside its allocator" : "of this process");
     add(*total - rest - own, own > 0 ? "held outside" : "in use");
     add(rest, "free");
+    sum = fmt::format("{} = {}", size_words(*total), sum);
+  } else if (total && asked > 0 && !free && !f.may_name_itself && f.used_line == 0 && others > 0 && others <= *total) {
+    rest = *total - others;
+    add(others, "of others");
+    add(rest, "beside them");
+    sum = fmt::format("{} = {}", size_words(*total), sum);
+  } else if (const auto planned = f.figures.get(Figure::planned);
+             total && asked > 0 && !free && planned && held <= 0 && *planned <= *total) {
+    rest = *total - *planned;
+    add(*planned, "planned");
+    add(rest, "beside that");
     sum = fmt::format("{} = {}", size_words(*total), sum);
   } else if (free && asked > 0) {
     rest = *free;

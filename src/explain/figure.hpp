@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace vramtrack::explain {
@@ -38,6 +39,13 @@ class Figures {
 
  private:
   std::array<std::optional<double>, kFigureCount> values_;
+};
+
+/// A process that a text names in addition to the one that failed.
+struct OtherProcess {
+  double pid = 0;  ///< 0: not reported
+  double bytes = 0;
+  std::string name;  ///< untrusted text; empty: not reported
 };
 
 }  // namespace vramtrack::explain

@@ -95,6 +95,8 @@ void merge(Failure& failure, const Message& message) {
   if (failure.remarks.advised.empty()) failure.remarks.advised = message.remarks.advised;
   if (failure.remarks.less_works.empty()) failure.remarks.less_works = message.remarks.less_works;
   if (failure.remarks.settings.empty()) failure.remarks.settings = message.remarks.settings;
+  if (failure.remarks.failed_part.empty()) failure.remarks.failed_part = message.remarks.failed_part;
+  failure.remarks.is_gtt = failure.remarks.is_gtt || message.remarks.is_gtt;
   failure.remarks.set_aside = std::max(failure.remarks.set_aside, message.remarks.set_aside);
   if (failure.system == System::any) failure.system = message.system;
   failure.refused.insert(message.refused.begin(), message.refused.end());

@@ -12,13 +12,6 @@
 
 namespace vramtrack::explain {
 
-/// A process that a message names in addition to the one that failed.
-struct OtherProcess {
-  double pid = 0;  ///< 0: not reported
-  double bytes = 0;
-  std::string name;  ///< untrusted text; empty: not reported
-};
-
 /// The memory of one array, or one operation. Its texts are untrusted: print them through core/printable.
 struct Holding {
   std::string_view table;  ///< the name of the table's wording: "bfc_dump"

@@ -8,6 +8,7 @@
 #include "core/order.hpp"
 #include "core/units.hpp"
 #include "explain/cause.hpp"
+#include "explain/words.hpp"
 
 namespace vramtrack::explain {
 namespace {
@@ -33,6 +34,28 @@ bool names_pid(std::string_view text, double pid) {
       return true;
   }
   return false;
+}
+
+/// The program that a line names before its message: "myapp: error: X", "[solver] X"; empty: none.
+std::string program_of(const Failure& f) {
+  const std::string line = lower(trimmed(f.text.starts_with(f.before) ? f.text : f.before + f.text));
+  const std::size_t from = line.starts_with('[') ? 1 : 0;
+  const std::size_t end = std::min(line.find_first_of(" :]", from), line.size());
+  const std::string name = line.substr(from, end - from);
+  const bool is_marked = end < line.size() && line[end] == (from == 1 ? ']' : ':');
+  const bool is_level = has_any(name, "error|exception|warn|fatal|critical|info|debug|::") ||
+                        name.find_first_of("abcdefghijklmnopqrstuvwxyz") == std::string::npos;
+  return is_marked && !is_level && name.size() > 2 ? name : "";
+}
+
+/// Whether each process has a name that is another one than that of the program that failed.
+bool are_others(const Failure& f) {
+  const std::string own = program_of(f);
+  return !own.empty() && std::none_of(f.others.begin(), f.others.end(), [&own](const OtherProcess& each) {
+    const std::string name = lower(each.name);
+    return name.empty() || name.find(own) != std::string::npos || own.find(name) != std::string::npos ||
+           begins_any(name, "python|java|node|julia|wine|perl|ruby");
+  });
 }
 
 }  // namespace
@@ -67,7 +90,7 @@ void find_own_process(Failure& f) {
   };
   if (std::count_if(named.begin(), named.end(), can_be) == 1)
     return is_own(std::find_if(named.begin(), named.end(), can_be));
-  f.may_name_itself = true;
+  f.may_name_itself = !are_others(f);
 }
 
 bool is_own_outside(const Failure& f) {

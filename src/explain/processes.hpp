@@ -11,7 +11,8 @@ namespace vramtrack::explain {
 
 /// Removes the process that failed from `failure.others`, if the text identifies it, and sets own_pid and its bytes.
 /// PyTorch lists all processes of a device by their pids on the host, and calls itself "this process"; in a container
-/// it does not know that pid, and lists itself like any other. Then may_name_itself is set.
+/// it does not know that pid, and lists itself like any other. Then may_name_itself is set, unless the text gives
+/// names, none of which is the program's own.
 void find_own_process(Failure& failure);
 
 /// Memory held outside the allocator belongs to this process, as far as it exceeds the usual amount.

@@ -399,6 +399,8 @@ void Reader::take(const Found& found) {
     }
   }
   message.figures.complete(beside);
+  if (wording.role == Role::device && size_count < 2 && message.others.empty() && messages_.size() <= kMostLooked)
+    message.others = named_processes(text_, found.begin, found.match.end);
   // On-chip memory used by a kernel is its request.
   if (const auto used = message.figures.get(Figure::used); used && wording.role == Role::resource) {
     if (!message.figures.get(Figure::asked)) message.figures.set(Figure::asked, *used);

@@ -145,6 +145,17 @@ std::optional<Size> read_joined(std::string_view line, std::size_t at, double nu
   return out;
 }
 
+/// The unit that a title gives for the number at `at`: "total memory (GiB): 140.06"; 0: none.
+double unit_before(std::string_view line, std::size_t at) {
+  const std::string_view title = trimmed(line.substr(0, at), " :=");
+  const std::size_t open = title.find_last_of("([");
+  if (title.size() < 3 || open == std::string_view::npos || (title.back() != ')' && title.back() != ']')) return 0;
+  const std::string one = "1" + std::string(title.substr(open + 1, title.size() - open - 2));
+  std::size_t end = 0;
+  const auto unit = read_size(one, end);
+  return unit && end == one.size() && *unit >= kKiB ? *unit : 0;
+}
+
 /// The word before `at`, separated by a blank.
 std::string_view word_before(std::string_view line, std::size_t at) {
   if (at == 0 || line[at - 1] != ' ') return {};
@@ -188,6 +199,10 @@ std::vector<Size> sizes_of(std::string_view line) {
           size.has_unit = true;
           end = joined->end;
         }
+      if (const double unit = size.has_unit ? 0 : unit_before(line, at); unit > 0) {
+        size.bytes = *number * unit;
+        size.has_unit = true;
+      }
       // Part of a name: "qwen3-4b", "HD 8670M"; a code: "8007000e".
       const bool is_letter = end == number_end + 1;
       if (is_letter && line[number_end] == 'e') {
@@ -234,7 +249,7 @@ std::optional<Figure> role_behind(std::string_view text) {
     const auto role = role_of(word);
     // "of" introduces the whole of a size, "for" the request.
     if (role && word != "size" && word != "has") return role;
-    if (!is_any(word, "of|is|are|was|were|gpu|vram|memory|video|bytes|in|total|already|device|the|mem"))
+    if (!is_any(word, "of|is|are|was|were|gpu|vram|gtt|memory|video|bytes|in|total|already|device|the|mem"))
       return std::nullopt;
   }
   return std::nullopt;
@@ -304,8 +319,8 @@ void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
     // "23.1 GiB of 24.0 GiB in use", "100 MiB free of 8192 MiB", "0.1GiB free out of 12GiB": the total follows.
     if (i > 0 && size.has_unit && is_of_whole(joint)) {
       if (role == Figure::used && (has_any(behind, kOthers) || has_any(behind, " by "))) role = Figure::outside;
-      if (role && !last && is_any(figure_key(*role), "used_bytes|free_bytes|allocated_bytes|outside_bytes") &&
-          !figures.get(*role))
+      if (role && (!last || *last == Figure::skipped) &&
+          is_any(figure_key(*role), "used_bytes|free_bytes|allocated_bytes|outside_bytes") && !figures.get(*role))
         figures.set(*role, sizes[i - 1].bytes);
       if (role != Figure::allowed) role = Figure::total;
     }
@@ -365,7 +380,6 @@ void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
   // The share of the device that the system allows all programs together.
   if (const auto budget = figures.get(Figure::budget); budget && !figures.get(Figure::total))
     figures.set(Figure::total, *budget);
-  figures.clear(Figure::budget);
 }
 
 /// What an amount is in a comparison.
@@ -512,7 +526,10 @@ void read_remark(std::string_view raw, Figures& figures) {
     auto behind = words_of(rest.substr(0, rest.find_first_of(",;.(")));
     behind.resize(std::min<std::size_t>(behind.size(), 3));
     const auto any = [](const std::vector<Word>& all, auto is) { return std::any_of(all.begin(), all.end(), is); };
-    const auto is_plan = [](const Word& word) { return begins_any(word.text, kPlans); };
+    const bool is_of_model = has_any(line, "model|tensor|weight");
+    const auto is_plan = [is_of_model](const Word& word) {
+      return begins_any(word.text, kPlans) || (is_of_model && word.text.starts_with("prepar"));
+    };
     const auto is_other = [](const Word& word) {
       return is_any(word.text, "ram|host|system|swap|page|disk|cpu|storage|file|model|buffer") ||
              begins_any(word.text,
@@ -735,6 +752,66 @@ std::string advice_in(std::string_view raw) {
   return {};
 }
 
+/// "pid 900 (blender) uses 7000 MB", "blender (pid 900) holds 6.8 GiB", "process 900 (blender): 7000 MB": each process
+/// of a line with its name, and the size that a word for holding, or a colon, gives it.
+std::vector<OtherProcess> processes_in(std::string_view raw, std::string_view line) {
+  constexpr std::size_t kNear = 6;  // words between a process and its size
+  constexpr std::string_view kHolds = "us|hold|has|have|tak|occup|own|keep|consum|alloc";
+  std::vector<OtherProcess> out;
+  const auto words = words_of(line);
+  const auto sizes = sizes_of(line);
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    if (!is_any(words[i].text, "pid|process")) continue;
+    std::size_t number = i + 1;
+    if (words[number].text == "pid" && number + 1 < words.size()) ++number;
+    if (!is_all_digits(words[number].text)) continue;
+    OtherProcess process;
+    std::size_t at = words[number].begin;
+    process.pid = read_number(line, at).value_or(0);
+    const auto name = [&](std::size_t k) {
+      return std::string(raw.substr(words[k].begin, words[k].end - words[k].begin));
+    };
+    // Its name, behind the number or before the word: "900 (blender)", "blender (pid 900)".
+    const std::string_view behind = line.substr(words[number].end);
+    std::size_t from = number + 1;
+    if (behind.starts_with(" (") && from < words.size()) {
+      process.name = name(from++);
+    } else if (behind.starts_with(")") && i > 0) {
+      process.name = name(i - 1);
+    }
+    const auto size = std::find_if(sizes.begin(), sizes.end(), [&](const Size& each) {
+      return each.has_unit && each.bytes >= kMiB && each.begin >= words[number].end;
+    });
+    if (process.name.empty() || size == sizes.end()) continue;
+    const bool is_colon = trimmed(line.substr(words[from - 1].end, size->begin - words[from - 1].end), " )=") == ":";
+    bool holds = is_colon;
+    for (std::size_t k = from; k < std::min(words.size(), from + kNear) && words[k].begin < size->begin; ++k) {
+      if (is_any(words[k].text, "pid|process") || words[k - 1].ends_clause) break;
+      holds = holds || begins_any(words[k].text, kHolds);
+    }
+    process.bytes = size->bytes;
+    if (holds) out.push_back(std::move(process));
+  }
+  return out;
+}
+
+/// The part of a program that failed: "The following component could not be created: KV cache".
+std::string part_in(std::string_view raw) {
+  constexpr std::size_t kMostBytes = 60;
+  constexpr std::string_view kCue = "could not be ";
+  const std::string line = lower(raw);
+  const std::size_t at = line.find(kCue);
+  const std::size_t colon = at == std::string::npos ? at : line.find(": ", at + kCue.size());
+  if (colon == std::string::npos ||
+      line.substr(at + kCue.size(), colon - at - kCue.size()).find(' ') != std::string::npos)
+    return {};
+  const std::string_view part = trimmed(raw.substr(colon + 2, raw.find('\n', colon) - colon - 2), " \t\r.\"'`");
+  // A sentence names no part, and neither does an error.
+  return part.size() > kMostBytes || has_statement(lower(part)) || part.find(": ") != std::string_view::npos
+             ? ""
+             : std::string(part);
+}
+
 /// Calls `read` with the lines above and below, nearest first, while it returns true.
 template <class Read>
 void for_lines_around(std::string_view text, Range line, std::size_t lines, Read read) {
@@ -794,6 +871,8 @@ std::optional<Range> excess_of(std::string_view line) {
 std::size_t read_figures(std::string_view text, std::size_t begin, std::size_t end, bool may_go_on, Figures& figures) {
   const Range line = line_of(text, begin, end);
   read_line(text.substr(line.begin, line.end - line.begin), true, figures);
+  const bool has_budget = figures.get(Figure::budget).has_value();
+  figures.clear(Figure::budget);
   const std::size_t own_count = figures.count();
   if (const auto device = device_in(text.substr(line.begin, line.end - line.begin)))
     figures.set(Figure::device, *device);
@@ -810,6 +889,15 @@ std::size_t read_figures(std::string_view text, std::size_t begin, std::size_t e
       for (const Figure held : {Figure::allocated, Figure::reserved, Figure::process}) here.clear(held);
     (is_above ? above : figures).complete(here);
   });
+  // "VRAM budget 6144 MB", "6000 MB of 6144 MB used": a budget of which the program counts its use is its limit.
+  const auto budget = above.get(Figure::budget) ? above.get(Figure::budget) : figures.get(Figure::budget);
+  figures.clear(Figure::budget);
+  if (const auto whole = own.get(Figure::total);
+      budget && whole && !has_budget && own.get(Figure::used) && std::abs(*whole - *budget) <= *budget / 100) {
+    figures.set(Figure::allowed, *whole);
+    figures.clear(Figure::total);
+    above.clear(Figure::total);
+  }
   if (!may_go_on)
     for (const Figure held : {Figure::allocated, Figure::reserved, Figure::unallocated, Figure::process})
       if (!own.get(held)) figures.clear(held);
@@ -865,6 +953,8 @@ Remarks read_remarks(std::string_view text, std::size_t begin, std::size_t end, 
     figures.complete(here);
   };
   const auto read = [&](std::string_view words) {
+    if (out.failed_part.empty()) out.failed_part = part_in(words);
+    out.is_gtt = out.is_gtt || lower(words).find(" gtt ") != std::string::npos;
     if (out.grew.empty()) out.grew = growth_in(words);
     if (out.shared.empty()) out.shared = sharing_in(words);
     if (out.less_works.empty()) out.less_works = less_in(words);
@@ -894,6 +984,19 @@ Remarks read_remarks(std::string_view text, std::size_t begin, std::size_t end, 
   // Of several cards, none is known to be the one that failed.
   if (has_several) out.capacity = 0;
   if (has_several && !had_total) figures.clear(Figure::total);
+  return out;
+}
+
+std::vector<OtherProcess> named_processes(std::string_view text, std::size_t begin, std::size_t end) {
+  constexpr std::size_t kMost = 8;
+  std::vector<OtherProcess> out;
+  for_lines_around(text, line_of(text, begin, end), kStatementLines, [&out](std::string_view raw, bool) {
+    const std::string line = lower(raw);
+    if (!has_any(line, "pid|process") || has_statement(line)) return;
+    for (OtherProcess& each : processes_in(raw, line))
+      if (out.size() < kMost && std::none_of(out.begin(), out.end(), [&](const auto& p) { return p.pid == each.pid; }))
+        out.push_back(std::move(each));
+  });
   return out;
 }
 

@@ -26,6 +26,7 @@ constexpr std::uint64_t kBetween = 30;
 /// None of them is a failure: they add to one.
 const Wording kDump{"bfc_dump", "TensorFlow, JAX/XLA", "any", Role::context, Cause::unknown, "", ""};
 const Wording kBuffers{"xla_buffers", "JAX/XLA", "any", Role::context, Cause::unknown, "", ""};
+const Wording kSteps{"creation_steps", "any", "any", Role::context, Cause::unknown, "", ""};
 const Wording kTensors{"tf_usage", "TensorFlow", "1.5 and newer", Role::context, Cause::unknown, "", ""};
 
 constexpr std::string_view kLogger = "bfc_allocator.cc:";
@@ -129,7 +130,22 @@ void TableReader::take_line(std::string_view line) {
       line.find("Largest program allocations in ") != std::string_view::npos)
     return begin_list(kBuffers);
   if (line.find("Current usage from device: ") != std::string_view::npos) return begin_list(kTensors);
+  // "Previously created components and free GPU memory before/after creation (GiB):"
+  const std::string_view title = trimmed(line);
+  if (title.ends_with(':') && title.find("before") != std::string_view::npos &&
+      title.find("after") != std::string_view::npos && title.find("free") != std::string_view::npos) {
+    begin_list(kSteps);
+    const std::string one = "1" + std::string(attribute(title, "("));
+    std::size_t end = 0;
+    list_->unit_bytes = read_size(one, end).value_or(1);
+    return;
+  }
   if (!list_) return;
+  if (list_->wording == &kSteps) {
+    if (!take_step_line(title)) return end_list();
+    list_->last_line = line_;
+    return;
+  }
   if (list_->wording == &kBuffers ? take_buffer_line(line) : take_tensor_line(line))
     list_->last_line = line_;
   else if (line_ > list_->last_line + kBetween)
@@ -284,6 +300,28 @@ bool TableReader::take_tensor_line(std::string_view line) {
   return true;
 }
 
+/// "Model: 139.55 / 110.70": what a step took, by what was free before and after it; the unit is the title's, or its
+/// own.
+bool TableReader::take_step_line(std::string_view line) {
+  const std::size_t colon = line.rfind(": ");
+  if (colon == std::string_view::npos || colon == 0) return false;
+  const std::string_view rest = line.substr(colon + 2);
+  std::size_t at = 0, plain = 0;
+  const auto before = read_size(rest, at);
+  const bool has_unit = before && read_number(rest, plain) && at > plain;
+  at = std::min(rest.find_first_not_of(" /", at), rest.size());
+  for (const std::string_view mark : {"->", "\xe2\x86\x92"})
+    if (rest.substr(at).starts_with(mark)) at = std::min(rest.find_first_not_of(' ', at + mark.size()), rest.size());
+  const auto after = read_size(rest, at);
+  if (!before || !after || !trimmed(rest.substr(at)).empty()) return false;
+  const double bytes = (*before - *after) * (has_unit ? 1 : list_->unit_bytes);
+  if (bytes <= 0 || list_->all.size() >= kMostBuffers) return true;
+  Holding& holding = list_->all.emplace_back();
+  holding.bytes = bytes;
+  holding.by = line.substr(0, std::min(colon, kNameBytes));
+  return true;
+}
+
 void TableReader::end_dump() {
   if (!dump_ || tables_.size() >= kMostTables) return dump_.reset();
   const BfcDump& dump = *dump_;
@@ -352,6 +390,7 @@ std::string holding_words(const Holding& holding) {
 
 std::string_view table_words(std::string_view table) {
   if (table == kDump.name) return "the allocator's chunks";
+  if (table == kSteps.name) return "created before it";
   if (table == kTensors.name) return "TensorFlow's tensors";
   return "XLA's arrays";
 }
@@ -371,7 +410,10 @@ std::string holdings_words(const std::vector<Holding>& largest) {
   std::string out;
   for_each_largest(largest, most, [&](const Holding& holding, bool begins_table) {
     if (!out.empty()) out += "; ";
-    if (begins_table) out += is_one ? "the largest: " : fmt::format("the largest of {}: ", table_words(holding.table));
+    if (begins_table && holding.table == kSteps.name)
+      out += "created before it: ";
+    else if (begins_table)
+      out += is_one ? "the largest: " : fmt::format("the largest of {}: ", table_words(holding.table));
     out += fmt::format("{} {}", size_words(holding.bytes), holding_words(holding));
   });
   return out;

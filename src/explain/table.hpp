@@ -39,6 +39,7 @@ struct HoldingList {
   const Wording* wording = nullptr;
   std::uint64_t line = 0;
   std::uint64_t last_line = 0;
+  double unit_bytes = 1;  ///< of numbers without a unit
   std::vector<Holding> all;
   std::unordered_map<std::string, std::size_t> positions;  ///< of tensors in `all`, by name
 };
@@ -59,6 +60,9 @@ struct HoldingList {
 ///
 ///   Current usage from device: ...:GPU:0, allocator: GPU_0_bfc
 ///     250.78MiB from network/conv2d_5/Conv2D
+///
+///   Previously created components and free GPU memory before/after creation (GiB):
+///     Model: 139.55 / 110.70
 class TableReader {
  public:
   void feed(std::string_view piece);
@@ -73,6 +77,7 @@ class TableReader {
   void begin_list(const Wording& wording);
   bool take_buffer_line(std::string_view line);
   bool take_tensor_line(std::string_view line);
+  bool take_step_line(std::string_view line);
   void end_dump();
   void end_list();
   void end_smi();

@@ -82,9 +82,13 @@ class Messages(LogTests):
     def test_each_says_what_its_reader_must_know(self):
         for name, words, never in (
             ("raylet_summary.txt", ["HOST MEMORY", "Ray ended 3 workers"], []),
-            ("arena_alloc_failed.txt", ["1.75 GiB were requested"], []),
+            ("arena_alloc_failed.txt", ["FULL: 1.75 GiB were requested", "58.56 GiB of the GTT's 62.47 GiB", "amdgpu.gttsize"], ["CANNOT TELL"]),
             ("omniverse_vulkan.txt", ["CANNOT TELL", "not who holds it"], []),
-            ("trtllm_creation_table.txt", ["TOO BIG", "108.86 GiB", "140.06 GiB", "free_gpu_memory_fraction"], []),
+            (
+                "trtllm_creation_table.txt",
+                ["TOO BIG: KV cache, which could not be created", "108.86 GiB of the device's 140.06 GiB", "28.85 GiB of Model", "free_gpu_memory_fraction", "max_tokens"],
+                ["OTHERS"],
+            ),
             ("llamacpp_fit.txt", ["TOO BIG", "24.26 GiB", "21.82 GiB"], []),
             ("mps_other_allocations.txt", ["HELD OUTSIDE THE ALLOCATOR"], ["CUDA_VISIBLE_DEVICES", "vramtrack holders"]),
             ("pinned_zero_mib.txt", ["pinning does not work here"], ["0 bytes were requested"]),

@@ -929,7 +929,85 @@ TEST(Plan, BeforeTheFailureDecides) {
       "GPU memory.\n\n"
       "The following component could not be created: KV cache\nTotal GPU memory (GiB): 140.06\n"
       "Free GPU memory before component creation attempt (GiB): 108.86\n");
-  EXPECT_TRUE(component.starts_with("TOO BIG: the component")) << component;
+  EXPECT_TRUE(component.starts_with("TOO BIG: KV cache, which could not be created, did not fit into the 108.86 GiB"))
+      << component;
+}
+
+TEST(Plan, NamesThePartThatFailedAndWhatThoseBeforeItTook) {
+  const std::string words = answer(
+      "[serve] executor creation failed due to insufficient GPU memory\n"
+      "The following part could not be built: draft model\n"
+      "Total GPU memory: 47.40 GiB\nFree GPU memory: 20.10 GiB\n"
+      "Built parts and free memory before/after each (MiB):\n"
+      "Encoder: 48537 -> 30822\nTables: 30822 -> 30822\nSampler: 30822 -> 20582\n");
+  EXPECT_NE(words.find("draft model, which could not be created, did not fit into the 20.10 GiB"), std::string::npos)
+      << words;
+  EXPECT_NE(words.find("created before it: 17.30 GiB of Encoder; 10.00 GiB of Sampler"), std::string::npos) << words;
+}
+
+TEST(Plan, ThatFillsTheDeviceIsItsOwnNeed) {
+  const std::string words = answer(
+      "[    2.101] amdgpu 0000:c4:00.0: amdgpu: 31744M of GTT memory ready.\n"
+      "engine: preparing 12 tensors of the model: 29.50 GiB\n"
+      "engine: hipMalloc of a chunk of 512.00 MiB failed: out of memory\n");
+  EXPECT_TRUE(
+      words.starts_with("FULL: 512.0 MiB were requested, and the program needs 29.50 GiB of the GTT's 31.00 GiB"))
+      << words;
+  EXPECT_NE(words.find("31.00 GiB = 29.50 GiB planned + 1.50 GiB beside that; 512.0 MiB asked for"), std::string::npos)
+      << words;
+  EXPECT_NE(words.find("amdgpu.gttsize"), std::string::npos) << words;
+  // A plan that leaves enough shows nothing.
+  EXPECT_TRUE(answer("amdgpu: 31744M of GTT memory ready.\nengine: preparing model tensors: 4.50 GiB\n"
+                     "engine: hipMalloc of a chunk of 512.00 MiB failed: out of memory\n")
+                  .starts_with("CANNOT TELL"));
+}
+
+TEST(Account, ABudgetWhoseUseTheProgramCountsIsItsLimit) {
+  for (const std::string text : {"Foo engine 3.2: VRAM budget 6144 MB\n"
+                                 "Foo: allocation of 512 MB for render target failed, 6000 MB of 6144 MB used\n",
+                                 "[gfx] GPU memory budget: 6144 MiB\n"
+                                 "[gfx] could not reserve 512 MiB of GPU memory, 6000 MiB of 6144 MiB in use\n"}) {
+    const std::string words = answer(text);
+    EXPECT_TRUE(words.starts_with("A LIMIT: 5.86 GiB were in use and 512.0 MiB requested, which is 6.36 GiB")) << words;
+    EXPECT_NE(words.find("6.00 GiB allowed - 5.86 GiB held; 512.0 MiB asked for: 368.0 MiB short"), std::string::npos)
+        << words;
+  }
+  EXPECT_TRUE(answer("Foo: VRAM budget 6144 MB\nFoo: allocation of 64 MB failed, 3000 MB of 6144 MB used\n")
+                  .starts_with("CANNOT TELL"));
+}
+
+TEST(Account, ANamedProcessIsAnotherOne) {
+  for (const std::string line :
+       {"GPU 0 has 11264 MB; pid 900 (blender) uses 7000 MB", "GPU 0: 11264 MB total\nprocess 900 (blender): 7000 MB",
+        "device 0 has 11264 MB, blender (pid 900) is using 7000 MB of it"}) {
+    const std::string words = answer(line + "\nmyapp: error: hipMalloc(5368709120) returned hipErrorOutOfMemory\n");
+    EXPECT_TRUE(
+        words.starts_with("OTHERS HOLD IT: 5.00 GiB were requested; others held 6.84 GiB (process 900 blender "
+                          "(6.84 GiB)) of the device's 11.00 GiB"))
+        << words;
+    EXPECT_NE(words.find("11.00 GiB = 6.84 GiB of others + 4.16 GiB beside them; 5.00 GiB asked for: 856.0 MiB short"),
+              std::string::npos)
+        << words;
+  }
+  // It may be the program that failed: by its name, or because nothing says which one that is.
+  for (const std::string failure : {"blender: error: hipMalloc(5368709120) returned hipErrorOutOfMemory\n",
+                                    "hipMalloc(5368709120) returned hipErrorOutOfMemory\n"})
+    EXPECT_FALSE(answer("GPU 0 has 11264 MB; pid 900 (blender) uses 7000 MB\n" + failure).starts_with("OTHERS"))
+        << failure;
+  // There was room beside it.
+  EXPECT_FALSE(answer("GPU 0 has 11264 MB; pid 900 (blender) uses 3000 MB\nmyapp: hipMalloc(1073741824) returned "
+                      "hipErrorOutOfMemory\n")
+                   .starts_with("OTHERS"));
+}
+
+TEST(Account, WhatCouldNotBeTakenIsTheRequest) {
+  for (const char* const verb : {"could not reserve", "could not obtain", "unable to obtain", "failed to commit"}) {
+    const std::string words = answer(std::string("[flux] device 0: 8192 MiB total, 7100 MiB in use\n[flux] ERROR: ") +
+                                     verb + " 2048 MiB of device memory for the grid (only 1092 MiB available)\n");
+    EXPECT_NE(words.find("8.00 GiB = 6.93 GiB in use + 1.07 GiB free; 2.00 GiB asked for: 956.0 MiB short"),
+              std::string::npos)
+        << verb << words;
+  }
 }
 
 TEST(Host, IsToldAsItWas) {
