@@ -11,40 +11,24 @@ namespace {
 using Words = std::span<const std::string_view>;
 
 /// A sentence with one of these is about what may happen, no matter where in it the message is.
-constexpr std::string_view kConditions = "if|unless|whenever|how|faq|tip|tips|wenn|falls|sollte|lorsque|si|cuando";
-/// The same, unless the writer reports what happened.
-constexpr std::string_view kExamples = "e.g.|i.e.|example|examples";
-constexpr std::string_view kReader = "you|your|you're|you'll|you've";
+constexpr std::string_view kConditions = "if|unless|whenever|how|faq|wenn|si";
 constexpr std::string_view kWriter = "i|i'm|i've|my|we|our|ich|mein|meine|wir";
 /// Words for countermeasures begin with one of these, in all their forms.
-constexpr std::string_view kRemedies =
-    "fix|solv|solut|resol|avoid|prevent|handl|catch|mitigat|workaro|troubleshoot|debugging|vermeid|verhinder|"
-    "beheb|prone|expect|common|frequent";
+constexpr std::string_view kRemedies = "fix|solv|solut|resol|avoid|prevent|handl|vermeid|expect|common|frequent";
 constexpr std::string_view kDenials = "no|not|never|without";
-constexpr std::string_view kModals = "may|might|can|could|would|should|will|retry|retries";
-/// Events of a program.
-constexpr std::string_view kEvents =
-    "failed|failure|crashed|died|raised|threw|got|caught|hit|ran|aborted|terminated|exited|panicked|encountered|"
-    "ended|killed|was|were|returned|reported|printed|said|gave|stopped|unable|cannot|finished|went|abgebrochen|"
-    "abgestürzt|brach|wurde|killing|uncaught|unhandled|terminating|failing|results|gescheitert|fails|crashes|dies|"
-    "aborts|produces|crashing|dying";
-/// Repeated actions of programs, if the sentence continues with a condition: "prints X when".
-constexpr std::string_view kHabits = "prints|reports|shows|logs|emits|returns|raises|throws|writes|gives|sets|says";
-/// Labels of a failure, if a clause begins with them: "error in worker 3 X".
-constexpr std::string_view kLabels = "error|err|fatal|critical|warning|warn|exception|severe";
+constexpr std::string_view kModals = "may|might|can|could|would|should|will";
+/// Verbs of what happened, beside participles in "-ed".
+constexpr std::string_view kEvents = "failed|was|were|got|caught|hit|ran|dying|unable|cannot|results|wurde";
 /// Words that occur in sentences but not in labels: articles, prepositions, auxiliaries.
 constexpr std::string_view kFunctionWords =
-    "a|an|the|this|that|these|of|on|in|for|to|with|by|from|as|at|into|is|are|be|do|does|has|have|it|and|or|see|"
-    "like|such|during|after|before|while|when|der|die|das|ein|eine|mit|bei|beim|ist|und|zu|le|la|une|avec";
-/// Words after a message that mention messages in general.
-constexpr std::string_view kGeneralAfter =
-    "errors|exceptions|issues|problems|failures|crashes|means|usually|often|typically|sometimes|can|may|might|"
-    "could|should|will|if|indicates|happens|occurs|is|are|handling";
+    "a|an|the|this|that|these|of|on|in|for|to|with|by|from|as|at|into|is|are|be|do|does|has|have|it|and|or|see|like|"
+    "such|during|after|before|while|when";
+/// Words after a message that mention messages in general, beside modals.
+constexpr std::string_view kGeneralAfter = "errors|means|usually|if|occurs|is|are|handling";
 /// The same, after a message that begins its line: a program prints its reason, not its condition.
-constexpr std::string_view kGeneralBehindBegin = "when|whenever|because|unless|during|with";
-constexpr std::string_view kConditionsBehind = " when | if | whenever | once ";
+constexpr std::string_view kConditionsBehind = "when|whenever|because|unless|during|with";
 /// Nouns between a message and the verb that follows.
-constexpr std::string_view kNouns = "error|exception|message|status|problem|issue|zu";
+constexpr std::string_view kNouns = "error|zu";
 
 bool has(Words words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -56,6 +40,16 @@ bool is_remedy(std::string_view word) {
   return begins_any(word, kRemedies) && !is_any(word, "solver|solvers|resolver|handler|handlers");
 }
 
+/// Whether one of `words` is a verb of what happened: one of the list, or a participle behind its subject. One that
+/// begins a clause ("Added a test for X"), or stands behind an article ("the dreaded X"), is none.
+bool has_event(Words words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool is_participle =
+        i > 0 && words[i].size() > 3 && words[i].ends_with("ed") && !is_any(words[i - 1], "a|an|the");
+    if (is_any(words[i], kEvents) || (is_participle && !is_remedy(words[i]))) return true;
+  }
+  return false;
+}
 bool is_word_letter(char c) {
   return (c >= 'a' && c <= 'z') || static_cast<unsigned char>(c) >= 0xc3;
 }
@@ -154,7 +148,7 @@ bool Sentence::reports_event() const {
   if (count > 2 && clause_[count - 1] == "message" && clause_[count - 2] == "error" &&
       has_any(clause_[count - 3], "shows|showed|displays|displayed|gives|gave"))
     return true;
-  return has_word_of(clause_, kEvents) || could_not() || (!clause_.empty() && is_any(clause_.front(), kLabels));
+  return has_event(clause_) || could_not();
 }
 
 bool Sentence::is_own_report() const {
@@ -176,9 +170,6 @@ bool Sentence::is_condition() const {
   const bool is_own = condition != sentence_.end() && condition + 1 != sentence_.end() &&
                       is_any(condition[1], kWriter) && has_word_of(part_, kWriter) && part_.size() < sentence_.size();
   if (!is_own && has_word_of(sentence_, kConditions)) return true;
-  if (has_word_of(sentence_, kExamples) && !has_word_of(sentence_, kWriter)) return true;
-  if (has_word_of(sentence_, kReader))
-    return has(sentence_, "you") || has(sentence_, "when") || (!has_word_of(sentence_, kEvents) && !could_not());
   // "When X, a message is displayed."
   if (!sentence_.empty() && sentence_.front() == "when" && has_any(after_, " is displayed| is shown| appears| occurs"))
     return true;
@@ -201,7 +192,17 @@ bool Sentence::is_hypothetical() const {
 
 bool Sentence::is_general() const {
   if (is_hypothetical() || asks()) return true;
-  if (has_word_of(sentence_, kHabits) && has_any(after_, kConditionsBehind)) return true;
+  // "Slurm prints X when the job exceeds its limit": what it does each time.
+  // A program's own line goes on with what it called: "cublas error: X when calling `f`".
+  const auto is_habit = [](std::string_view word) { return word.size() > 3 && word.ends_with('s'); };
+  const auto behind = bare_words(after_);
+  const auto begins_condition = [](std::string_view word, std::string_view next) {
+    return is_any(word, "when|whenever|if|once") && is_any(next, "the|a|an|it|its");
+  };
+  if (sentence_.size() > 1 && std::any_of(sentence_.begin() + 1, sentence_.end(), is_habit) &&
+      std::adjacent_find(behind.begin(), behind.end(), begins_condition) != behind.end() && !is_own_report() &&
+      !reports_event())
+    return true;
   if (clause_.empty()) return false;
   const std::string_view last = clause_.back();
   const std::string_view before_last = clause_.size() > 1 ? clause_[clause_.size() - 2] : "";
@@ -228,7 +229,8 @@ bool is_spoken_of(std::string_view after, bool begins) {
     while (end < after.size() && is_word_letter(after[end])) ++end;
     const std::string_view word = after.substr(at, end - at);
     if (word.empty()) return false;
-    if (is_any(word, kGeneralAfter) || (begins && is_any(word, kGeneralBehindBegin))) return true;
+    if (is_any(word, kGeneralAfter) || is_any(word, kModals) || (begins && is_any(word, kConditionsBehind)))
+      return true;
     // The writer knows the reason: "because I stopped it".
     const std::string_view rest = trimmed(after.substr(end), " ");
     if (word == "because" && is_any(rest.substr(0, rest.find(' ')), kWriter)) return true;
@@ -240,11 +242,9 @@ bool is_spoken_of(std::string_view after, bool begins) {
 }
 
 bool addresses_reader(std::string_view line) {
-  auto words = bare_words(line);
+  const auto words = bare_words(line);
   if (has_word_of(words, kWriter)) return false;
-  // "Your log:" introduces a report.
-  std::erase(words, "your");
-  return has_word_of(words, kReader) || has_word_of(words, kConditions) || has_word_of(words, kModals) ||
+  return has_word_of(words, kConditions) || has_word_of(words, kModals) ||
          std::any_of(words.begin(), words.end(), is_remedy);
 }
 
@@ -292,7 +292,7 @@ bool is_answered(std::string_view lines) {
     }
     const std::string_view label = trimmed(line, kMarks);
     if ((is_apart || line.front() == '*' || line.front() == '#') &&
-        begins_any(label, "fix|solut|workaround|resolution|解决|対処"))
+        (is_remedy(label) || begins_any(label, "解决|対処")))
       return true;
     if (is_apart) return false;
     has_block = true;
@@ -303,10 +303,8 @@ bool is_answered(std::string_view lines) {
 bool is_general_in_cjk(std::string_view before, std::string_view after) {
   constexpr std::string_view kEnds = "。|！|？|；";
   constexpr std::string_view kLabelEnds = "：|:|]|)|】|）|。|！|？";
-  constexpr std::string_view kConditionTexts =
-      "如果|若|请|請|避免|防止|解决|解決|怎么|如何|可能|提示|場合|たら|れば|ください|防ぐ|対処|ことがあ|경우|하면|세요";
-  constexpr std::string_view kEventTexts =
-      "了|出现|发生|报错|報錯|失败|失敗|崩溃|出错|终止|ました|した|落ち|났|했습니다|실패|부족|一直|无法|無法";
+  constexpr std::string_view kConditionTexts = "如果|若|请|請|怎么|たら|れば|ください|경우|하면|세요";
+  constexpr std::string_view kEventTexts = "了|出现|发生|报错|報錯|失败|失敗|ました|した|했습니다|실패|부족|一直";
   std::size_t end = after.size();
   while (end > 0 && has_any(after.substr(0, end), kEnds)) --end;
   const std::string_view right = after.substr(0, end);

@@ -43,7 +43,8 @@ class Sentence {
 /// too: in general, or the title of a report.
 bool is_spoken_of(std::string_view after, bool begins);
 
-/// Whether `line`, above a message, addresses its reader: "you may see this:". A writer who says "I" reports a failure.
+/// Whether `line`, above a message, is of what may happen to its reader: "you may see this:", "If it fails:". A writer
+/// who says "I" reports a failure.
 bool addresses_reader(std::string_view line);
 
 /// Whether the writer of `line`, in lower case, writes of themselves: "I", "my", "we".
