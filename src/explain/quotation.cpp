@@ -7,7 +7,6 @@
 
 #include "explain/pattern.hpp"
 #include "explain/prose.hpp"
-#include "explain/statement.hpp"
 #include "explain/words.hpp"
 
 namespace vramtrack::explain {
@@ -70,15 +69,6 @@ bool is_name(std::string_view text) {
   return text.find(' ') == std::string_view::npos;
 }
 
-/// The function that a line begins by calling, if its first argument is a string; empty: none.
-std::string_view called_with_string(std::string_view code) {
-  const std::size_t end = code.find_first_not_of("abcdefghijklmnopqrstuvwxyz_.0123456789");
-  if (end == std::string_view::npos || end == 0 || code[end] != '(') return {};
-  const std::size_t mark = code.find_first_not_of("frbu", end + 1);
-  if (mark == std::string_view::npos || !is_quote_mark(code[mark])) return {};
-  return code.substr(0, end);
-}
-
 bool is_exception(std::string_view name) {
   // A call of a logger.
   if (name.ends_with(".error") || name.ends_with(".exception")) return false;
@@ -126,7 +116,6 @@ bool is_in_code(std::string_view before, std::string_view message, std::string_v
   const std::string_view first = code.substr(0, std::min(code.find_first_of(" \t("), code.size()));
   // "case 3: X" is not a statement, but the beginning of a log line.
   if (is_any(first, kStatements) && code.find(": ") == std::string_view::npos) return true;
-  if (const auto function = called_with_string(code); !function.empty() && !is_exception(function)) return true;
   // The end of another name: PodOOMKilled.
   if (is_name(message) && is_ascii_letter(message.front()) && !before.empty() && is_ascii_letter(before.back()) &&
       (before.size() < 2 || before[before.size() - 2] != '\\'))
@@ -138,9 +127,6 @@ bool is_in_code(std::string_view before, std::string_view message, std::string_v
   if (is_open && has_any(after, ");|):") && !is_exception(code.substr(0, code.find('(')))) return true;
   const std::string_view words = without_blanks_at_end(before);
   if (is_any(words.substr(words.find_last_of(" \t(;{") + 1), kStatements)) return true;
-  // The help text of a program: "--retry what to do on X".
-  if (const auto option = trimmed(before); option.size() > 2 && option.starts_with("--") && is_ascii_letter(option[2]))
-    return true;
   // A pattern: /X/, %X%.
   if (!before.empty() && !after.empty() && before.back() == after.front() &&
       (after.front() == '/' || after.front() == '%'))
@@ -303,23 +289,6 @@ bool is_introduced(std::string_view lines_above, std::string_view after) {
   return false;
 }
 
-/// The text of a line that is a string among others, as in code and JSON: r"...",; empty: none.
-std::string_view listed_string(std::string_view line) {
-  line = trimmed(line, " \t\r");
-  line = line.substr(0, line.find_last_not_of(",)]") + 1);
-  if (line.size() > 2 && std::string_view("rbfu").find(line.front()) != std::string_view::npos) line.remove_prefix(1);
-  const bool is_string =
-      line.size() > 2 && (line.front() == '"' || line.front() == '\'') && line.back() == line.front();
-  return is_string ? line.substr(1, line.size() - 2) : std::string_view();
-}
-
-/// A string in a list of messages: the one before or behind it is one, too. The lines of one log, each a string, have
-/// one.
-bool is_among_messages(std::string_view line, std::string_view above, std::string_view next) {
-  const auto is_one = [](std::string_view each) { return has_statement(listed_string(each)); };
-  return !listed_string(line).empty() && (is_one(above) || is_one(next));
-}
-
 /// "OOMKilled:false", "\"oom\": 0": it did not happen.
 bool is_denied(std::string_view after) {
   const std::size_t at = std::min(after.find_first_not_of("\"'` "), after.size());
@@ -362,11 +331,6 @@ Mention mention_of(std::string_view text, std::size_t begin, std::size_t end, st
                           is_introduced(std::string_view(all_before).substr(0, line - 1), after))
                ? Mention::marked
                : Mention::none;
-  const std::size_t next = all_after.find('\n');
-  if (next != std::string::npos &&
-      is_among_messages(std::string(before) + message + std::string(after), line_above,
-                        std::string_view(all_after).substr(next + 1, all_after.find('\n', next + 1) - next - 1)))
-    return Mention::marked;
   if (is_in_code(before, message, after) || is_in_comment(before, line_above) ||
       is_entry(before_class, after, has_class) || is_spoken_of(after, false) || has_remedy ||
       is_underlined(before, message, all_after) || sentence.is_hypothetical() ||

@@ -23,9 +23,7 @@ enum class Mention : std::uint8_t {
 /// Whether the message at [begin, end) of `text` is only mentioned. It is, if it has less than two figures and one of
 /// these holds:
 ///   - it is in a comment, a heading, or a statement of a program that handles errors;
-///   - it is a string or a term among others: "the error `X` means", ["X", "Y"], `- X: lower the batch size`, also
-///   where
-///     the strings of a list of messages have a line each;
+///   - it is a string or a term among others: "the error `X` means", ["X", "Y"], `- X: lower the batch size`;
 ///   - its sentence mentions it in general (prose.hpp): "if you see X", "to avoid X", "X errors can", "it stops with
 ///   X";
 ///   - the sentence above, which introduces it, addresses a reader: "you may see this:".
