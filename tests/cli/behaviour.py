@@ -262,7 +262,7 @@ class Zero(CliTest):
                     with self.subTest(known):
                         result = self.box.run(*command, option, "0")
                         self.assertEqual(result.returncode, 2)
-                        self.assertRegex(result.stderr.decode(), f"{option}: (must be greater than zero|'0' (is not a (whole )?number|has no unit))")
+                        self.assertRegex(result.stderr.decode(), f"{option}: (must be greater than zero|'0' (is not a (whole )?number|has no unit|is not valid: give a number greater))")
                         tried += 1
         self.assertGreater(tried, 20)
 

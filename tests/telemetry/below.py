@@ -39,7 +39,7 @@ class Below(Traced):
         tracer = self.attach("--pid", program.pid, *options)
         program.do("k1", *commands)
         _, out, _ = self.detach(tracer)
-        found = re.search(rf"pid {program.pid}: ([\d.]+) MiB below the libraries: by NVIDIA's ioctls it holds ([\d.]+) MiB more", out)
+        found = re.search(rf"pid {program.pid}: ([\d.]+) MiB below the libraries: according to NVIDIA's ioctls, it holds ([\d.]+) MiB more", out)
         return found and tuple(map(float, found.groups()))
 
     def test_what_no_library_was_asked_for_is_below_them(self):

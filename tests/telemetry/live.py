@@ -361,7 +361,7 @@ class Live(Traced):
         self.assertRegex(done.stdout, r"(?m)^note +tracing +.*CAP_SYS_PTRACE is missing")
 
     def test_says_what_is_wrong(self):
-        for options, words in ((("--pid", "0"), "expected the number of a process"), (("--pid", "4194304"), "no such process"), (("--user", "nobody-at-all"), "there is no user 'nobody-at-all' here"), ((), "name what to trace")):
+        for options, words in ((("--pid", "0"), "expected the number of a process"), (("--pid", "4194304"), "no such process"), (("--user", "nobody-at-all"), "there is no user 'nobody-at-all' here"), ((), "choose what to trace")):
             done = subprocess.run([BINARY, "trace", "live", "--output", self.trace, *options], capture_output=True, text=True, timeout=60)
             self.assertEqual(done.returncode, 2)
             self.assertIn(words, done.stderr)
