@@ -154,8 +154,44 @@ bool is_in_long_string(const Lines& lines, std::string_view before) {
   return false;
 }
 
+/// A line as only source code has it: a statement, the head of a function or a block, an import, an assignment of more
+/// than a number.
+bool is_code(std::string_view line) {
+  const std::string_view code = trimmed(line, kBlanks);
+  if (code.size() < 3 || code.starts_with("//")) return false;
+  if (code.back() == ';' || code.ends_with("):") || code.ends_with(") {") || code.ends_with("({")) return true;
+  for (const std::string_view word : {"import ", "#include ", "for (", "if (", "while (", "@", "from "})
+    if (code.starts_with(word)) return word != "from " || code.find(" import ") != std::string_view::npos;
+  const bool is_open = code.back() == '(' || code.back() == ')' || code.back() == '=' || code.back() == ',';
+  if (is_open && is_call(code)) return true;
+  const std::size_t mark = code.find(" = ");
+  if (mark == std::string_view::npos)
+    return (code.ends_with(" =") || code.ends_with(" = {")) && is_assignment(std::string(code) + ' ');
+  return is_assignment(code.substr(0, mark + 3)) && !is_digit(code[mark + 3]);
+}
+/// Whether most of the lines beside a string are code: the string of a call over several lines, of a list, of a table.
+/// A traceback shows lines of code, too.
+bool is_among_code(const Lines& lines) {
+  constexpr std::size_t kNear = 8, kLeast = 3;
+  std::size_t count = 0, code = 0;
+  const std::size_t first = lines.own - std::min(lines.own, kNear);
+  for (std::size_t at = first; at < std::min(lines.all.size(), lines.last + 1 + kNear); ++at) {
+    if (at >= lines.own && at <= lines.last) continue;
+    const std::string_view line = lines.all[at];
+    if (trimmed(line, kBlanks).starts_with("File \"")) return false;
+    if (is_code(line)) {
+      ++code;
+    } else if (trimmed(line, " \t\r{}[](),;").empty() || line.find('"') != std::string_view::npos) {
+      continue;  // other strings, and what only opens or closes, are those of data, too
+    }
+    ++count;
+  }
+  return code >= kLeast && 4 * code >= 3 * count;
+}
+
 bool is_in_code(const Lines& lines, std::string_view before) {
   const std::string_view line = lines.all[lines.own];
+  if (std::count(before.begin(), before.end(), '"') % 2 == 1 && is_among_code(lines)) return true;
   const std::size_t mark = opening_mark(before);
   if (mark != std::string_view::npos && std::count(before.begin(), before.end(), before[mark]) % 2 == 1) {
     const std::string_view left = left_of(before, mark);

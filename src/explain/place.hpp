@@ -22,7 +22,8 @@ enum class Place : std::uint8_t {
 
 /// The place of the message at [begin, end) of `text`, by what stands around it, never by its own words:
 ///   - code: the message is the string of an assignment (`TEXT = "X"`), the first argument of a function, one of the
-///     strings of an array or of one string over several lines that such a line opens, or inside """ that one opens;
+///     strings of an array or of one string over several lines that such a line opens, inside """ that one opens, or a
+///     string on a line whose neighbours are mostly code and no traceback;
 ///   - help: its line begins with an option (`--max-mem N   X`), or continues the description of one below "usage:";
 ///   - list: it is a list item beside others that are errors, below a heading or a line that ends with ':';
 ///   - example: it stands alone in a fenced or an indented block that a line ending with ':' introduces, and the text

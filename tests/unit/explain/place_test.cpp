@@ -53,6 +53,9 @@ TEST(Place, AStringOfCodeIsNoFailure) {
           "    assert parse(\"%\").free == 1\n", "  EXPECT_TRUE(is_found(\"%\"));\n", "    result = parse('%')\n",
           "TEXTS = [\n    \"%\",\n    'other'\n]\n", "@pytest.mark.parametrize(\"text\", [\n    \"%\",\n])\n",
           "TEXT = (\n    \"first \"\n    \"%\"\n)\n", "LOG = \"\"\"\nstep 1\n%\n\"\"\"\n", "check(\"\"\"%\"\"\")\n",
+          "  for (const auto& text :\n       {\"one\", \"%\"}) {\n    const auto words = answer(text);\n    "
+          "EXPECT_TRUE(words.empty());\n  }\n",
+          "int main() {\n  setup();\n  report(kError, 3,\n         \"%\");\n  return 0;\n}\n",
           "def parse(text):\n    \"\"\"Reads this:\n\n    %\n    \"\"\"\n"}) {
       std::string text = code;
       text.replace(text.find('%'), 1, message);
@@ -63,7 +66,10 @@ TEST(Place, AStringOfCodeIsNoFailure) {
 TEST(Place, AStringOfALogIsAFailure) {
   for (const std::string& message : messages())
     for (const std::string log :
-         {"level=error msg=\"%\"\n", "{\"level\": \"error\", \"message\": \"%\"}\n",
+         {"{\n  \"id\": 4,\n  \"error\": \"%\",\n  \"code\": 500\n}\n",
+          "Traceback (most recent call last):\n  File \"a.py\", line 3, in f\n    "
+          "run(x)\n  File \"b.py\", line 9, in run\n    out = g(x)\nServerError: \"%\"\n",
+          "level=error msg=\"%\"\n", "{\"level\": \"error\", \"message\": \"%\"}\n",
           "  \"traceback\": [\n    \"%\",\n  ]\n", "[RuntimeError('%')]\n", "ERROR worker failed: '%'\n",
           "time=2026-03-01T10:00:00Z level=ERROR error=\"%\"\n", "error: \"%\"\n", "Exception: OutOfMemoryError('%')\n",
           "{'error': '%'}\n", "I got \"%\" when I ran it on my card.\n"}) {
