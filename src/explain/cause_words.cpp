@@ -180,10 +180,12 @@ std::string balance_words(const Failure& f) {
     add(*total - rest - own, own > 0 ? "held outside" : "in use");
     add(rest, "free");
     sum = fmt::format("{} = {}", size_words(*total), sum);
-  } else if (total && asked > 0 && !free && !f.may_name_itself && f.used_line == 0 && others > 0 && others <= *total) {
-    rest = *total - others;
-    add(others, "of others");
-    add(rest, "beside them");
+  } else if (total && asked > 0 && !free && !f.may_name_itself && f.used_line == 0 && others > 0 &&
+             others + held <= *total) {
+    rest = *total - others - held;
+    add(held, "allocated");
+    add(others, held > 0 ? "held outside" : "of others");
+    add(rest, held > 0 ? "beside both" : "beside them");
     sum = fmt::format("{} = {}", size_words(*total), sum);
   } else if (const auto planned = f.figures.get(Figure::planned);
              total && asked > 0 && !free && planned && held <= 0 && *planned <= *total) {

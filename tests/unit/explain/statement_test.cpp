@@ -42,6 +42,12 @@ TEST(Balance, IsShownWhereItAddsUp) {
   EXPECT_NE(said("5.00 GiB already allocated; 1.50 GiB free; 6.00 GiB reserved in total by PyTorch")
                 .find("8.00 GiB = 5.00 GiB allocated + 1.00 GiB cached + 512.0 MiB held outside + 1.50 GiB free"),
             std::string::npos);
+  EXPECT_NE(
+      answer("RuntimeError: MPS backend out of memory (MPS allocated: 15.20 GiB, other allocations: 2.10 GiB, max "
+             "allowed: 18.13 GiB). Tried to allocate 1.00 GiB on private pool.")
+          .find("18.13 GiB = 15.20 GiB allocated + 2.10 GiB held outside + 849.9 MiB beside both; 1.00 GiB asked "
+                "for: 174.1 MiB short"),
+      std::string::npos);
   // What lies in the host's memory, too, is not part of the device's.
   EXPECT_EQ(said("17.20 GiB already allocated; 0 bytes free; 19.15 GiB reserved in total by PyTorch").find("balance"),
             std::string::npos);
