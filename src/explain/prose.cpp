@@ -41,11 +41,11 @@ bool is_remedy(std::string_view word) {
 }
 
 /// Whether one of `words` is a verb of what happened: one of the list, or a participle behind its subject. One that
-/// begins a clause ("Added a test for X"), or stands behind an article ("the dreaded X"), is none.
+/// begins a clause ("Added a test for X"), or stands behind an article ("the dreaded X"), is none; nor is "OOMKilled".
 bool has_event(Words words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
-    const bool is_participle =
-        i > 0 && words[i].size() > 3 && words[i].ends_with("ed") && !is_any(words[i - 1], "a|an|the");
+    const bool is_participle = i > 0 && words[i].size() > 3 && words[i].ends_with("ed") &&
+                               !words[i].starts_with("oom") && !is_any(words[i - 1], "a|an|the");
     if (is_any(words[i], kEvents) || (is_participle && !is_remedy(words[i]))) return true;
   }
   return false;
@@ -98,7 +98,8 @@ std::string_view behind_last(std::string_view text, std::string_view marks) {
 
 }  // namespace
 
-Sentence::Sentence(std::string_view before, std::string_view after) : after_(to_sentence_end(after)) {
+Sentence::Sentence(std::string_view before, std::string_view message, std::string_view after)
+    : message_(message), after_(to_sentence_end(after)) {
   for (std::size_t at = 0; at < before.size();) {
     const std::size_t end = std::min(before.find_first_of(" =\"", at), before.size());
     if (end > at) add(before.substr(at, end - at));
@@ -195,13 +196,15 @@ bool Sentence::is_general() const {
   // "Slurm prints X when the job exceeds its limit": what it does each time.
   // A program's own line goes on with what it called: "cublas error: X when calling `f`".
   const auto is_habit = [](std::string_view word) { return word.size() > 3 && word.ends_with('s'); };
-  const auto behind = bare_words(after_);
+  std::vector<std::string_view> words = sentence_;
+  for (const std::string_view part : {std::string_view(message_), after_})
+    for (const std::string_view word : bare_words(part)) words.push_back(word);
   const auto begins_condition = [](std::string_view word, std::string_view next) {
     return is_any(word, "when|whenever|if|once") && is_any(next, "the|a|an|it|its");
   };
-  if (sentence_.size() > 1 && std::any_of(sentence_.begin() + 1, sentence_.end(), is_habit) &&
-      std::adjacent_find(behind.begin(), behind.end(), begins_condition) != behind.end() && !is_own_report() &&
-      !reports_event())
+  const auto condition = std::adjacent_find(words.begin(), words.end(), begins_condition);
+  if (condition != words.end() && condition != words.begin() && std::any_of(words.begin() + 1, condition, is_habit) &&
+      !is_own_report() && !reports_event())
     return true;
   if (clause_.empty()) return false;
   const std::string_view last = clause_.back();

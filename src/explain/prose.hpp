@@ -13,7 +13,8 @@ namespace vramtrack::explain {
 /// denials and remedies ("if X", "no X", "fixed X") only mention a message, no matter what else they say.
 class Sentence {
  public:
-  Sentence(std::string_view before, std::string_view after);
+  /// `message` may be a clause of its own: "OOMKilled when the container exceeds its limit".
+  Sentence(std::string_view before, std::string_view message, std::string_view after);
 
   /// Whether it mentions the message in general.
   [[nodiscard]] bool is_general() const;
@@ -32,6 +33,7 @@ class Sentence {
   [[nodiscard]] bool is_condition() const;
   [[nodiscard]] bool has_own_words() const;
 
+  std::string_view message_;
   std::string_view after_;
   std::vector<std::string_view> sentence_;
   std::vector<std::string_view> clause_;  ///< of the sentence, after the last colon or bracket

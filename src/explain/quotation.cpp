@@ -320,8 +320,8 @@ Mention mention_of(std::string_view text, std::size_t begin, std::size_t end, st
   const bool is_rest = !begin_of_line.empty() && is_ascii_letter(begin_of_line.front()) && !line_above.empty() &&
                        is_ascii_letter(line_above.back()) && begin_of_line.find(':') == std::string_view::npos;
   const std::string joined = is_rest ? std::string(line_above) + ' ' + std::string(begin_of_line) : std::string(before);
-  const Sentence sentence(joined, after);
   const std::string message = plain(text.substr(begin, end - begin));
+  const Sentence sentence(joined, message, after);
   // A commented log line reports an event, if it contains a size.
   const bool is_reported = figure_count > 0 && has_class && before_class.find("error") == std::string_view::npos;
   if (is_logged(before) || is_logged_span(before, message, after) ||
