@@ -60,21 +60,19 @@ constexpr Wording kWordings[] = {
 };
 
 constexpr std::string_view kCues =
-    "out of|outof|reject|denied|reached|too long|over quota|over budget|not fit|too big|bigger than|longer than|> "
-    "2**|buffer_size|image_size|all available|all the|out_of|insufficient|exhaust|fail|cannot |can not|can't|could "
-    "not|couldn't|unable to|not able|tried to|attempted to|invalid |exception|memoryerror|no avail|no space|failcnt|: "
-    "-|is -|= -|terminated|evicted|allocation err|no_memory|no "
-    "memory|memoryalloc|oom|out-of-mem|8007000e|2147024882|exceed|too "
-    "much|bad_alloc|low on|not possible|less than|smaller than|larger than|greater than|more than|too large|but only|"
-    "paging file|refused|error -|error `-|error (-|errno|code -|code: -|shortage|lack of|no_mem|mem_|-12|error "
-    "2|result=2|"
-    "result = 2|error=2|error code 2|error code: 2|error 3|status 3|error 10|"
-    "code 10|error "
-    "12|0x505|0x0505|70000002|70000003|8876017c|2005532292|c01e0100|clenqueue|clcreatebuffer|vkqueue|status 2|"
-    "137|sigkill|killed|bad allocation|error when|error while|error alloc|dst tensor|: -9|= "
-    "-9|不足|不够|不夠|is full|太小|无法分配|부족|無法分配|enough|more system|overflow|returned n|(nil)|too many "
-    "res|but |"
-    "only |beyond |require|needs |need |wants |limit|需要|benötigt|c000012d|is only|vkalloc";
+    "out of|outof|reject|denied|reached|too long|over quota|over budget|not fit|too big|bigger than|longer than|"
+    "> 2**|buffer_size|image_size|all available|all the|out_of|insufficient|exhaust|fail|cannot alloc|"
+    "cannot reserve|cannot commit|cannot map|can not|can't|could not|couldn't|unable to|not able|tried to|"
+    "attempted to|invalid buffer|invalid alloc|allocation on|memoryerror|no avail|no space|failcnt|memory: -|"
+    "cache: -|memory is -|cache is -|terminated|evicted|allocation err|no_memory|no memory|memoryalloc|oom|"
+    "out-of-mem|8007000e|2147024882|exceed|too much|bad_alloc|low on|not possible|less than|smaller than|"
+    "larger than|greater than|more than|too large|but only|paging file|refused|error -|error `-|error (-|errno|"
+    "code -|code: -|shortage|lack of|no_mem|mem_|-12|error 2|result=2|result = 2|error=2|error code 2|"
+    "error code: 2|error 3|status 3|error 10|code 10|error 12|0x505|0x0505|70000002|70000003|8876017c|2005532292|"
+    "c01e0100|clenqueue|clcreatebuffer|vkqueue|status 2|137|sigkill|killed|bad allocation|error when|error while|"
+    "error alloc|dst tensor|: -9|= -9|不足|不够|不夠|is full|太小|无法分配|부족|無法分配|enough|more "
+    "system|overflow|returned n|"
+    "(nil)|too many res|but |only |beyond |require|needs |need |wants |limit|需要|benötigt|c000012d|is only|vkalloc";
 
 constexpr std::string_view kDevices =
     "gpu|cuda|rocm|vram|rmm failure|/rmm/|nvidia|amdgpu|radeon|vulkan|d3d|dxgi|directx|vkcreate|opencl|sycl|metal|mps "
