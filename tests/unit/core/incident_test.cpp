@@ -2,16 +2,13 @@
 
 #include <gmock/gmock.h>
 
+#include "../at.hpp"
 #include "core/series_text.hpp"
 
 namespace vramtrack {
 namespace {
 
 using testing::ElementsAre;
-
-Timestamp at(double s) {
-  return Timestamp{from_seconds(s)};
-}
 
 struct One {
   One(std::uint32_t pid, double raised_s, std::optional<double> cleared_s = {}, const std::string& device = "GPU-0") {

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <regex>
 
+#include "../at.hpp"
 #include "core/units.hpp"
 #include "core/verdict.hpp"
 #include "paths.hpp"
@@ -14,10 +15,6 @@ namespace vramtrack {
 namespace {
 
 namespace fs = std::filesystem;
-
-Timestamp at(double seconds) {
-  return Timestamp{} + from_seconds(seconds);
-}
 
 TEST(Scale, FiguresOfALogThatCountsStepsArePerStep) {
   Scale steps;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "../at.hpp"
 #include "detect/detector.hpp"
 
 namespace vramtrack {
@@ -17,10 +18,6 @@ using testing::StartsWith;
 
 constexpr double kMiB = 1048576;
 constexpr double kGiB = 1024 * kMiB;
-
-Timestamp at(double t_s) {
-  return Timestamp{from_seconds(t_s)};
-}
 
 TEST(Composite, ALeakIsTheTrendsOpinion) {
   const auto composite = composite_detector.make({}, kSecondsAndBytes);

@@ -6,16 +6,13 @@
 #include <cmath>
 #include <random>
 
+#include "../at.hpp"
 #include "core/units.hpp"
 
 namespace vramtrack {
 namespace {
 
 using testing::HasSubstr;
-
-Timestamp at(double s) {
-  return Timestamp{from_seconds(s)};
-}
 
 std::vector<Trough> troughs(const std::vector<double>& gib, double every_s = 600) {
   std::vector<Trough> out;

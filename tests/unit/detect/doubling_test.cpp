@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "../at.hpp"
 #include "core/units.hpp"
 
 namespace vramtrack {
@@ -10,10 +11,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-Timestamp at(double s) {
-  return Timestamp{from_seconds(s)};
-}
 
 /// A pool of 64 MiB that doubles whenever what is needed of it, at `rate` MiB/s, exceeds it.
 struct Pool {

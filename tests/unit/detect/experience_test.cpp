@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+#include "../at.hpp"
 #include "core/units.hpp"
 #include "detect/detector.hpp"
 #include "detect/run_curve.hpp"
@@ -19,10 +20,6 @@ namespace {
 using Kind = ExperienceWord::Kind;
 using Shape = std::function<double(double)>;
 constexpr double kGiB = 1024 * kMiB;
-
-Timestamp at(double s) {
-  return Timestamp{from_seconds(s)};
-}
 
 FinishedRun run_of(const Shape& bytes, double duration_s, double begin_s, bool leaked = false) {
   RunCurve curve;

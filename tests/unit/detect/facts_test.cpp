@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 
+#include "../at.hpp"
 #include "core/units.hpp"
 #include "detect/detector.hpp"
 
@@ -16,10 +17,6 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr double kGiB = 1024 * kMiB;
-
-Timestamp at(double s) {
-  return Timestamp{from_seconds(s)};
-}
 
 TEST(Track, TellsTheIncreaseOfAnyStretchThatItHasSeen) {
   Track track;

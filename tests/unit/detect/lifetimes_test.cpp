@@ -6,16 +6,13 @@
 #include <cmath>
 #include <functional>
 
+#include "../at.hpp"
 #include "line_lifetimes.hpp"
 
 namespace vramtrack {
 namespace {
 
 using Kind = LifetimesWord::Kind;
-
-Timestamp at(double s) {
-  return Timestamp{from_seconds(s)};
-}
 
 /// A line that allocates `rate(t)` bytes each second, of which share `left(age)` is live.
 struct Line {

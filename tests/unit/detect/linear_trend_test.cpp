@@ -7,6 +7,8 @@
 #include <cmath>
 #include <vector>
 
+#include "../at.hpp"
+
 namespace vramtrack {
 namespace {
 
@@ -14,10 +16,6 @@ using testing::HasSubstr;
 
 constexpr double kMiB = 1048576;
 constexpr double kGiB = 1024 * kMiB;
-
-Timestamp at(double t_s) {
-  return Timestamp{from_seconds(t_s)};
-}
 
 /// A small deterministic noise in [-1, 1].
 double noise(int i) {

@@ -3,16 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include "../at.hpp"
 #include "core/units.hpp"
 
 namespace vramtrack {
 namespace {
 
 constexpr double kPeriod_s = 15;
-
-Timestamp at(double s) {
-  return Timestamp{from_seconds(s)};
-}
 
 /// Steps of 1 GiB at these minutes, seen until `until_min`.
 Pause after_steps(const std::vector<double>& steps_min, double until_min) {

@@ -5,16 +5,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../at.hpp"
 #include "detect/evidence.hpp"
 
 namespace vramtrack {
 namespace {
 
 constexpr float kMiB = 1048576.0F;
-
-Timestamp at(double s) {
-  return Timestamp{from_seconds(s)};
-}
 
 TEST(DriftEvidence, TenEqualRises) {
   // docs/detectors/judge.md: log(e^2 / cosh 2) = 0.675 each at the second scale.

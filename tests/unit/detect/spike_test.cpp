@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "../at.hpp"
+
 namespace vramtrack {
 namespace {
 
@@ -14,10 +16,6 @@ using testing::HasSubstr;
 
 constexpr double kMiB = 1048576;
 constexpr double kGiB = 1024 * kMiB;
-
-Timestamp at(double t_s) {
-  return Timestamp{from_seconds(t_s)};
-}
 
 /// Feeds `bytes(t)` every `period_s` until `end_s`, from wherever the detector is.
 template <class Bytes>

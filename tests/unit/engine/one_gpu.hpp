@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "../at.hpp"
 #include "engine/engine.hpp"
 #include "report/conclusion_words.hpp"
 
@@ -17,10 +18,6 @@ namespace vramtrack {
 
 inline constexpr std::uint64_t kMiB = 1048576;
 inline constexpr std::uint64_t kGiB = 1024 * kMiB;
-
-inline Timestamp at(double s) {
-  return Timestamp{from_seconds(s)};
-}
 
 /// One GPU of 24 GiB and what is put on it, fed a second at a time.
 class OneGpu : public testing::Test {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "../at.hpp"
 #include "engine/engine.hpp"
 #include "engine/sibling_groups.hpp"
 #include "engine/sibling_summary.hpp"
@@ -23,10 +24,6 @@ namespace {
 constexpr double kGiB = 1024.0 * 1048576;
 constexpr double kMiB = 1048576;
 using Shape = std::function<double(double)>;
-
-Timestamp at(double s) {
-  return Timestamp{from_seconds(s)};
-}
 
 /// A rank: what it holds at its age, when it begins and ends, and as what it runs.
 struct Rank {

@@ -5,15 +5,13 @@
 
 #include <cmath>
 
+#include "../at.hpp"
+
 namespace vramtrack {
 namespace {
 
 const SeriesKey kDevice{Metric::device_used, "GPU-0", 0, 0};
 const SeriesKey kProcess{Metric::process_used, "GPU-0", 7, 70};
-
-Timestamp at(double seconds) {
-  return Timestamp{} + from_seconds(seconds);
-}
 
 TEST(Histories, KeepsLeastMeanAndGreatest) {
   Histories h;

@@ -6,12 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "../at.hpp"
+
 namespace vramtrack {
 namespace {
-
-Timestamp at(int s) {
-  return Timestamp{std::chrono::seconds{s}};
-}
 
 Event event(int s, Event::Kind kind, bool went_on = false) {
   Event e;

@@ -8,12 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "../at.hpp"
+
 namespace vramtrack {
 namespace {
-
-Timestamp at(int s) {
-  return Timestamp{std::chrono::seconds{s}};
-}
 
 Sample sample(int s, std::uint64_t bytes) {
   return {at(s), SeriesId{0}, bytes};

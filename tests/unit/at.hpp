@@ -1,0 +1,12 @@
+// The time of a test: so many seconds after the epoch.
+#pragma once
+
+#include "core/time.hpp"
+
+namespace vramtrack {
+
+inline Timestamp at(double s) {
+  return Timestamp{from_seconds(s)};
+}
+
+}  // namespace vramtrack
