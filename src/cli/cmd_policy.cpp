@@ -11,6 +11,7 @@
 #include "cli/recorded.hpp"
 #include "cli/shared_arguments.hpp"
 #include "core/format.hpp"
+#include "core/option.hpp"
 #include "core/printable.hpp"
 #include "host/interrupt.hpp"
 #include "live/clock.hpp"
@@ -189,6 +190,20 @@ class Trial {
   std::size_t steps_ = 0;
 };
 
+/// Why policies, which are about minutes and bytes, cannot be tested on a recording of this scale; empty: they can.
+std::string not_for_policies(const Scale& scale) {
+  if (scale.counts_steps())
+    return fmt::format(
+        "it counts {} and has no clock, and policies act after some time; pass {} with the time that one {} "
+        "takes",
+        plural(scale.step), name_of(Option::interval), scale.step);
+  if (scale.counts_bytes()) return {};
+  const bool is_percent = scale.unit == AmountUnit::percent;
+  return fmt::format("its memory is {}, and policies are about bytes; pass {}",
+                     is_percent ? "in percent" : "in an unknown unit",
+                     name_of(is_percent ? Option::capacity : Option::unit));
+}
+
 int test(const PolicyOptions& options, const LayeredConfig& layers, Console& console) {
   auto policies = policies_of(layers, console);
   if (!policies) return 2;
@@ -219,11 +234,8 @@ int test(const PolicyOptions& options, const LayeredConfig& layers, Console& con
       continue;
     }
     const std::string what = fmt::format("{}", fmt::join(part.files, ", "));
-    if (const Scale& scale = catalog.scale; scale.counts_steps()) {
-      console.error(
-          fmt::format("cannot test policies on {}: it counts {} and has no clock, and policies act after some "
-                      "time; pass --interval with the time that one {} takes",
-                      printable(what), plural(scale.step), scale.step));
+    if (const std::string why = not_for_policies(catalog.scale); !why.empty()) {
+      console.error(fmt::format("cannot test policies on {}: {}", printable(what), why));
       exit_code = 2;
       continue;
     }

@@ -16,24 +16,34 @@ double finite(double value) {
   return std::isfinite(value) ? value : 0.0;
 }
 
-/// An amount in the log's own unit, which is not named.
-std::string units(const Scale& scale, double bytes) {
-  const double number = finite(bytes) / scale.unit_bytes;
-  return fmt::format("{:.{}f}", number, std::abs(number) >= 100 ? 1 : 3);
+/// An amount in the log's own unit, without its name.
+std::string number(const Scale& scale, double bytes) {
+  const double own = finite(bytes) / scale.unit_bytes;
+  const double size = std::abs(own);
+  if (scale.unit == AmountUnit::unknown) return fmt::format("{:.{}f}", own, size >= 100 ? 1 : 3);
+  constexpr double kLeast = 0.0005;
+  if (size < kLeast) return "0";
+  return fmt::format("{:.{}f}", own, own == std::round(own) ? 0 : size >= 1 ? 1 : size >= 0.1 ? 2 : 3);
 }
 
-/// "+0.12 MiB/step": growth if steps are counted instead of time.
-std::string growth_per_step(const Scale& scale, double bytes_per_s, bool sign) {
-  const double growth = finite(bytes_per_s) * scale.step_s;
-  const std::string words =
-      scale.has_unit ? format_growth(growth, scale.step) : fmt::format("{} units/{}", units(scale, growth), scale.step);
-  return sign && growth > 0 && !words.starts_with("0 ") ? '+' + words : words;
+/// "1.8 %/min", "0.120 units/step": growth in the log's own unit.
+std::string growth(const Scale& scale, double bytes, std::string_view per) {
+  return fmt::format("{} {}/{}", number(scale, bytes), scale.unit == AmountUnit::percent ? "%" : "units", per);
+}
+
+std::string with_sign(std::string growth_words, double growth) {
+  return growth > 0 && !growth_words.starts_with("0 ") ? '+' + growth_words : growth_words;
+}
+
+/// "0.12 MiB/step": growth if steps are counted instead of time.
+std::string growth_per_step(const Scale& scale, double bytes_per_s) {
+  const double bytes = finite(bytes_per_s) * scale.step_s;
+  return scale.counts_bytes() ? format_growth(bytes, scale.step) : growth(scale, bytes, scale.step);
 }
 
 /// Growth over time, in the log's own unit.
-std::string units_per_min(const Scale& scale, double bytes_per_s, bool sign) {
-  const std::string words = units(scale, finite(bytes_per_s) * kSecondsPerMinute);
-  return (sign && bytes_per_s > 0 ? "+" : "") + words + " units/min";
+std::string growth_per_min(const Scale& scale, double bytes_per_s) {
+  return growth(scale, finite(bytes_per_s) * kSecondsPerMinute, "min");
 }
 
 /// How many steps these seconds of the time axis are: for "1,200 steps".
@@ -49,27 +59,43 @@ std::string format_steps(const Scale& scale, double seconds) {
 
 }  // namespace
 
+Scale::AxisUnit Scale::axis_unit(double top_bytes) const {
+  if (!counts_bytes()) return {unit_bytes, unit == AmountUnit::percent ? "%" : ""};
+  return top_bytes >= kGiB ? AxisUnit{kGiB, "GiB"} : AxisUnit{kMiB, "MiB"};
+}
+
 std::string Scale::bytes(double bytes) const {
-  return has_unit ? format_bytes(bytes) : units(*this, bytes) + " (unit unknown)";
+  if (counts_bytes()) return format_bytes(bytes);
+  return number(*this, bytes) + (unit == AmountUnit::percent ? " %" : " (unit unknown)");
 }
 
 std::string Scale::bytes_of(double used_bytes, double capacity_bytes) const {
-  if (has_unit) return format_bytes_of(used_bytes, capacity_bytes);
-  return fmt::format("{}/{} (unit unknown)", units(*this, used_bytes), units(*this, capacity_bytes));
+  if (counts_bytes()) return format_bytes_of(used_bytes, capacity_bytes);
+  if (unit == AmountUnit::percent) return bytes(used_bytes);  // it is of the whole
+  return fmt::format("{}/{} (unit unknown)", number(*this, used_bytes), number(*this, capacity_bytes));
 }
 
 std::string Scale::rate(double bytes_per_s) const {
-  if (counts_steps()) return growth_per_step(*this, bytes_per_s, true);
-  return has_unit ? format_rate(bytes_per_s) : units_per_min(*this, bytes_per_s, true);
+  if (counts_steps()) return with_sign(growth_per_step(*this, bytes_per_s), bytes_per_s);
+  return counts_bytes() ? format_rate(bytes_per_s) : with_sign(growth_per_min(*this, bytes_per_s), bytes_per_s);
 }
 
 std::string Scale::rate(const Interval& bytes_per_s) const {
-  return counts_steps() || !has_unit ? rate(bytes_per_s.mid) : format_rate(bytes_per_s);
+  if (counts_bytes() && !counts_steps()) return format_rate(bytes_per_s);
+  if (counts_steps() || unit == AmountUnit::unknown) return rate(bytes_per_s.mid);
+  const std::string low = number(*this, finite(bytes_per_s.low) * kSecondsPerMinute);
+  const std::string high = number(*this, finite(bytes_per_s.high) * kSecondsPerMinute);
+  return low == high ? rate(bytes_per_s.mid) : fmt::format("{} ({} to {})", rate(bytes_per_s.mid), low, high);
 }
 
 std::string Scale::scaled_rate(double bytes_per_s) const {
-  if (counts_steps()) return growth_per_step(*this, bytes_per_s, false);
-  return has_unit ? format_scaled_rate(bytes_per_s) : units_per_min(*this, bytes_per_s, false);
+  if (counts_steps()) return growth_per_step(*this, bytes_per_s);
+  if (counts_bytes()) return format_scaled_rate(bytes_per_s);
+  constexpr double kLeastPerMin = 0.1;
+  const double per_min = std::abs(finite(bytes_per_s)) * kSecondsPerMinute / unit_bytes;
+  if (unit == AmountUnit::percent && per_min < kLeastPerMin)
+    return growth(*this, finite(bytes_per_s) * kSecondsPerHour, "h");
+  return growth_per_min(*this, bytes_per_s);
 }
 
 std::string Scale::duration(double seconds) const {

@@ -1,8 +1,9 @@
-// What the figures of a recording count if it has no clock, no dates or no unit, and how people read them.
+// What the figures of a recording count if it has no clock, no dates or no amounts in bytes, and how people read them.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "core/time.hpp"
 
@@ -10,11 +11,19 @@ namespace vramtrack {
 
 struct Interval;
 
+/// What the amounts of a recording are in.
+enum class AmountUnit : std::uint8_t {
+  bytes,
+  unknown,  ///< two units are possible, and nothing says which
+  percent,  ///< of a GPU's memory, whose size is unknown
+};
+
 /// How the times and amounts of a recording are expressed. By default they are what they seem: seconds and bytes.
 ///
 /// A log that counts steps does not show how long a step takes. Its samples are placed `step_s` apart on the time axis,
 /// so that everything below the reports works on one axis, and every figure for people or programs is converted back:
-/// growth is per step, ends are in steps, and no figure per minute is invented.
+/// growth is per step, ends are in steps, and no figure per minute is invented. Likewise, an amount in per cent or in
+/// an unknown unit is `unit_bytes` of the axis of amounts for each 1 of its own, and is converted back.
 ///
 /// A source sets Catalog::scale; the View, the period report and whatever else shows a recording carry it. What
 /// is recorded is written with the functions below, anything else with those of core/format.hpp
@@ -24,14 +33,33 @@ struct Scale {
   double step_s = 1;            ///< seconds of the time axis per count; any positive number, not a measurement
   bool is_time_of_day = false;  ///< times are not dates, but times of day
   double begins_s = 0;          ///< with is_time_of_day: seconds from a midnight to the start of the time axis
-  bool has_unit = true;         ///< false: nothing says in which unit amounts are, and two units are possible
-  double unit_bytes = 1;        ///< without a unit: the number of bytes assumed for 1 of the log's figures
+  AmountUnit unit = AmountUnit::bytes;
+  double unit_bytes = 1;  ///< if amounts are not in bytes: what stands for 1 of the log's figures, or for 1 %
   friend bool operator==(const Scale&, const Scale&) = default;
 
-  [[nodiscard]] bool counts_steps() const { return !step.empty(); }
+  /// A scale of percentages stands for a GPU of this size: detectors are designed for memory of real sizes.
+  static constexpr std::uint64_t kWholeBytes = std::uint64_t{100} << 30U;
+  static constexpr double kPercentBytes = static_cast<double>(kWholeBytes) / 100;
 
-  // The functions of core/format.hpp with these names, where "12.3 GiB" may be "12300.0 (unit unknown)", "+1.2 MiB/min"
-  // "+1.2 MiB/step", and "1h 05m" "65 steps". Pure.
+  [[nodiscard]] bool counts_steps() const { return !step.empty(); }
+  [[nodiscard]] bool counts_bytes() const { return unit == AmountUnit::bytes; }
+  /// Amounts are in `its`, 1 of which is `bytes` on the axis of amounts.
+  void count(AmountUnit its, double bytes) {
+    unit = its;
+    unit_bytes = bytes;
+  }
+  void count_percent() { count(AmountUnit::percent, kPercentBytes); }
+
+  /// The unit of a chart's axis that ends at `top_bytes`: its size on that axis and its name, "GiB", "%"; no name if it
+  /// is unknown.
+  struct AxisUnit {
+    double bytes = 1;
+    std::string_view name;
+  };
+  [[nodiscard]] AxisUnit axis_unit(double top_bytes) const;
+
+  // The functions of core/format.hpp with these names, where "12.3 GiB" may be "12300.0 (unit unknown)" or "12.3 %",
+  // "+1.2 MiB/min" "+1.2 MiB/step" or "+1.2 %/min", and "1h 05m" "65 steps". Pure.
   [[nodiscard]] std::string bytes(double bytes) const;
   [[nodiscard]] std::string bytes(std::uint64_t bytes) const { return this->bytes(static_cast<double>(bytes)); }
   [[nodiscard]] std::string bytes_of(double used_bytes, double capacity_bytes) const;

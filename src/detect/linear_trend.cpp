@@ -87,7 +87,8 @@ class LinearTrend final : public AlertingDetector {
     gate("duration", window_.span_s(), min_duration_s_, "s");
     if (window_.empty()) return lines;
     const Trend trend = judge_trend(window_, config_.min_r_squared, min_slope_);
-    gate("slope", trend.fit.slope_per_s / kMiB, min_slope_ / kMiB, "MiB/s");
+    const Scale::AxisUnit unit = figures_.axis_unit(0);
+    gate("slope", trend.fit.slope_per_s / unit.bytes, min_slope_ / unit.bytes, fmt::format("{}/s", unit.name));
     gate("R2", trend.fit.r_squared, config_.min_r_squared, "");
     gate("confidence", trend.confidence, config_.confidence_threshold, "");
     lines.push_back(fmt::format(

@@ -41,19 +41,11 @@ bool is_remedy(std::string_view word) {
 }
 
 /// Whether one of `words` is a verb of what happened: one of the list, or a participle behind its subject. One that
-<<<<<<< ours
 /// begins a clause ("Added a test for X"), or stands behind an article ("the dreaded X"), is none; nor is "OOMKilled".
 bool has_event(Words words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const bool is_participle = i > 0 && words[i].size() > 3 && words[i].ends_with("ed") &&
                                !words[i].starts_with("oom") && !is_any(words[i - 1], "a|an|the");
-=======
-/// begins a clause ("Added a test for X"), or stands behind an article ("the dreaded X"), is none, nor "OOMKilled".
-bool has_event(Words words) {
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const bool is_participle = i > 0 && words[i].size() > 3 && words[i].ends_with("ed") &&
-                               !is_any(words[i - 1], "a|an|the") && words[i].find("oom") == std::string_view::npos;
->>>>>>> theirs
     if (is_any(words[i], kEvents) || (is_participle && !is_remedy(words[i]))) return true;
   }
   return false;

@@ -9,7 +9,6 @@
 #include "core/format.hpp"
 #include "core/markup.hpp"
 #include "core/printable.hpp"
-#include "core/units.hpp"
 #include "report/time_ticks.hpp"
 
 namespace vramtrack {
@@ -53,18 +52,14 @@ double step_for(double range, int most, double unit) {
 }
 
 void axes(std::string& out, const Plane& plane, const ChartInput& chart) {
-  const bool has_unit = chart.scale.has_unit;
-  const double unit = !has_unit ? chart.scale.unit_bytes : plane.top_bytes >= kGiB ? kGiB : kMiB;
-  const double step = step_for(plane.top_bytes, 6, unit);
+  const Scale::AxisUnit unit = chart.scale.axis_unit(plane.top_bytes);
+  const double step = step_for(plane.top_bytes, 6, unit.bytes);
   for (double bytes = 0; bytes <= plane.top_bytes * 1.001; bytes += step)
     out += fmt::format(
         "<line class=\"grid\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/><text class=\"tick\" "
-        "x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{:.{}f}{}</text>\n",
-        kLeft, kWidth - kRight, plane.y(bytes), plane.y(bytes), kLeft - 6, plane.y(bytes) + 4, bytes / unit,
-        step < unit ? 1 : 0,
-        !has_unit      ? ""
-        : unit == kGiB ? " GiB"
-                       : " MiB");
+        "x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{:.{}f}{}{}</text>\n",
+        kLeft, kWidth - kRight, plane.y(bytes), plane.y(bytes), kLeft - 6, plane.y(bytes) + 4, bytes / unit.bytes,
+        step < unit.bytes ? 1 : 0, unit.name.empty() ? "" : " ", unit.name);
   const double step_s = time_step(plane.length_s, chart.scale);
   for (const Timestamp t : time_ticks(plane.begin, plane.begin + from_seconds(plane.length_s), step_s))
     out += fmt::format(

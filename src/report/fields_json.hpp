@@ -190,6 +190,7 @@ inline void multiply(json& value, double by) {
 }
 
 /// `value` with each name and its figures converted by scaled_name(); elements of arrays without names stay unchanged.
+/// A figure that is not in bytes is null under its name in bytes, so that who reads that one learns it.
 inline json in_scale(const json& value, const Scale& scale) {
   if (value.is_array()) {
     json out = json::array();
@@ -202,13 +203,14 @@ inline json in_scale(const json& value, const Scale& scale) {
     const ScaledName scaled = scaled_name(key, scale);
     json& its = out[scaled.name] = in_scale(part, scale);
     multiply(its, scaled.factor);
+    if (!scaled.null_name.empty()) out[scaled.null_name] = nullptr;
   }
   return out;
 }
 
 /// A complete line of output: in `scale`, and with its unit of counting, if it counts steps.
 inline json line_in_scale(json row, const Scale& scale) {
-  if (!scale.counts_steps() && scale.has_unit) return row;
+  if (!scale.counts_steps() && scale.counts_bytes()) return row;
   if (scale.counts_steps()) row["counts"] = scale.step;
   return in_scale(row, scale);
 }

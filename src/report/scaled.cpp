@@ -1,5 +1,7 @@
 #include "report/scaled.hpp"
 
+#include <string_view>
+
 namespace vramtrack {
 
 ScaledName scaled_name(std::string name, const Scale& scale) {
@@ -11,11 +13,11 @@ ScaledName scaled_name(std::string name, const Scale& scale) {
     name.replace(name.size() - 1, 1, scale.step + 's');
     factor /= scale.step_s;
   }
-  if (const std::size_t at = name.find("bytes"); !scale.has_unit && at != std::string::npos) {
-    name.replace(at, 5, "units");
-    factor /= scale.unit_bytes;
-  }
-  return {std::move(name), factor};
+  const std::size_t at = scale.counts_bytes() ? std::string::npos : name.find("bytes");
+  if (at == std::string::npos) return {std::move(name), factor, {}};
+  std::string in_bytes = name;
+  name.replace(at, std::string_view("bytes").size(), scale.unit == AmountUnit::percent ? "percent" : "units");
+  return {std::move(name), factor / scale.unit_bytes, std::move(in_bytes)};
 }
 
 }  // namespace vramtrack

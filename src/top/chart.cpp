@@ -10,7 +10,6 @@
 #include "core/format.hpp"
 #include "core/median.hpp"
 #include "core/printable.hpp"
-#include "core/units.hpp"
 #include "report/time_ticks.hpp"
 
 namespace vramtrack::top {
@@ -201,11 +200,12 @@ void draw_limit(Screen& screen, const Rect& r, const Chart& c) {
 
 /// A round step of at least `least`: the first that divides `span`, unless it is more than twice as long as the first
 /// of all. Half, a quarter or an eighth of the unit in which `span` is shown, and the common sizes of memory.
-double round_step(double least, double span) {
+double round_step(double least, double span, const Scale& scale) {
   constexpr std::array<double, 23> kSteps = {0.125, 0.25, 0.5, 1,  2,  4,   5,   8,   10,  16,  20, 25,
                                              32,    40,   50,  64, 80, 100, 125, 200, 250, 256, 512};
-  double unit = kMiB;
-  while (unit * 1024 <= span) unit *= 1024;
+  double unit = scale.axis_unit(0).bytes;
+  const double next = scale.counts_bytes() ? 1024 : 1000;
+  while (unit * next <= span) unit *= next;
   double first = 0;
   for (const double of : kSteps) {
     const double step = of * unit;
@@ -218,12 +218,12 @@ double round_step(double least, double span) {
 }
 
 /// Round amounts from the bottom up, about three rows apart, and the upper end of the plane.
-std::vector<double> ticks(const Plane& plane, int rows) {
+std::vector<double> ticks(const Plane& plane, int rows, const Scale& scale) {
   const double span = plane.high_bytes - plane.low_bytes;
   std::vector<double> out;
   if (!(span > 0) || !std::isfinite(span)) return out;
   const int most = std::max(1, (rows - 1) / 3);
-  const double step = round_step(span / most, span);
+  const double step = round_step(span / most, span, scale);
   const double first = std::ceil(plane.low_bytes / step);
   for (int i = 0; i <= most && (first + i) * step <= plane.high_bytes; ++i) out.push_back((first + i) * step);
   // The end of memory is always labelled, and nothing right below it.
@@ -235,7 +235,7 @@ std::vector<double> ticks(const Plane& plane, int rows) {
 }
 
 void draw_scale(Screen& screen, const Rect& area, const Rect& r, const Chart& c) {
-  for (const double bytes : ticks(c.plane, r.height)) {
+  for (const double bytes : ticks(c.plane, r.height, c.scale)) {
     const int y = r.bottom() - 1 - dot_of(bytes, c.plane, r.height);
     screen.put_right(r.x - 1, y, kLabel - 1, c.scale.bytes(bytes), Role::faint);
   }

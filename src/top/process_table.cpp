@@ -17,9 +17,9 @@
 namespace vramtrack::top {
 namespace {
 
-/// Whether rates are in MiB/min: neither steps nor amounts without a unit.
+/// Whether rates are in MiB/min.
 bool has_usual_rates(const Scale& scale) {
-  return !scale.counts_steps() && scale.has_unit;
+  return !scale.counts_steps() && scale.counts_bytes();
 }
 
 std::string growth_figure(const SeriesView& s, const Scale& scale) {

@@ -1,9 +1,12 @@
 """How figures and words stand together in logs of people's own programs, by the real binary."""
+import base64
 import datetime
+import json
+import re
 import sys
 import unittest
 
-from log_case import GIB, MIB, LogTests
+from log_case import GIB, MIB, Case, LogTests
 
 BINARY = sys.argv.pop(1)
 BEGIN = datetime.datetime(2026, 3, 1, 12, 0)
@@ -359,6 +362,80 @@ class Totals(Words):
         self.assert_leak(case)
         self.assertIn("free memory", " ".join(case.text.split()))
         self.assert_leak(self.analyze(lines, "--capacity", "24GiB"))
+
+
+class Percentages(Words):
+    """A recording that holds nothing but percentages of memory: 100 % is the capacity, and no surface speaks of bytes."""
+
+    def setUp(self):
+        events = [{"_timestamp": BEGIN.timestamp() + 30 * i, "system.gpu.0.memoryAllocated": 30 + 0.9 * i} for i in range(60)]
+        self.sandbox.write("percent.jsonl", "".join(json.dumps(event) + "\n" for event in events))
+
+    def run_on(self, *args):
+        return self.sandbox.run(*args, "percent.jsonl")
+
+    def assert_in_percent(self, text):
+        self.assertRegex(text, r"\+1\.8 %/min")
+        self.assertNotRegex(text, r"\d [KMG]iB|MiB/min")
+
+    def test_analyze(self):
+        case = Case(self.sandbox, "percent.jsonl")
+        self.assertEqual(case.code, 1, case.text + case.error)
+        self.assert_in_percent(case.text)
+        self.assertIn("83.1 % now", case.text)
+        self.assertRegex(case.text, r"out of memory in 0h (09|10)m")
+
+    def assert_names(self, value):
+        """No figure has a name in bytes."""
+        for name, its in value.items() if isinstance(value, dict) else enumerate(value):
+            if "bytes" in str(name):
+                self.assertIsNone(its, name)
+            if isinstance(its, (dict, list)):
+                self.assert_names(its)
+
+    def test_json(self):
+        row = Case(self.sandbox, "percent.jsonl").of()
+        self.assertEqual((row["series"]["metric"], row["capacity_bytes"], row["peak_bytes"]), ("device_used", None, None))
+        self.assertEqual(row["capacity_percent"], 100)
+        self.assertAlmostEqual(row["peak_percent"], 83.1, delta=0.01)
+        self.assertAlmostEqual(row["verdict"]["growth_percent_per_s"]["mid"] * 60, 1.8, delta=0.05)
+        self.assert_names(row)
+        report = json.loads(self.run_on("report", "--json").stdout)
+        self.assert_names(report)
+        self.assertAlmostEqual(report["series"][0]["history"][-1][3], 83.1, delta=0.01)
+
+    def test_report(self):
+        self.assert_in_percent(self.run_on("report").stdout.decode())
+        page = self.run_on("report", "--format", "html").stdout.decode()
+        self.assert_in_percent(re.sub(r"base64,[^\"]*", "", page))
+        self.assertIn(">80 %<", page)  # the axis
+        table = base64.b64decode(re.search(r"data:text/csv;base64,([^\"]*)", page)[1]).decode()
+        self.assertEqual(table.splitlines()[0].split(",")[4:], ["min_percent", "mean_percent", "max_percent", "samples"])
+
+    def test_replay(self):
+        self.assert_in_percent(self.run_on("replay").stdout.decode())
+
+    def test_top(self):
+        self.assert_in_percent(self.run_on("top", "--once", "--replay").stdout.decode())
+
+    def test_with_a_capacity_it_is_in_bytes(self):
+        case = Case(self.sandbox, "--capacity", "40GiB", "percent.jsonl")
+        self.assertEqual(case.of()["capacity_bytes"], 40 * GIB)
+        self.assertNotIn("peak_percent", case.of())
+
+    def test_policies_are_about_bytes(self):
+        self.sandbox.write("policy.toml", '[[policy]]\nname = "any"\nsteps = [{ do = "notify", text = "look" }]\n')
+        refused = self.run_on("policy", "test", "--config", "policy.toml")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("--capacity", refused.stderr.decode())
+
+    def test_bytes_of_processes_do_not_join_percentages(self):
+        self.sandbox.write("gpu.csv", "timestamp,index,mem_used_pct\n" + "".join(f"{at(30 * i)},0,{30 + i}\n" for i in range(20)))
+        self.sandbox.write("apps.csv", "timestamp,gpu_index,pid,process_name,used_gpu_memory [MiB]\n"
+                           + "".join(f"{at(30 * i)},0,4242,python,{3000 + i}\n" for i in range(20)))
+        case = Case(self.sandbox, "gpu.csv", "apps.csv")
+        self.assertEqual(case.code, 2, case.text)
+        self.assertIn("gpu.csv gives memory in percent, and apps.csv gives it in bytes; give the size of the GPU's memory with --capacity", case.error)
 
 
 class OfPrograms(Words):

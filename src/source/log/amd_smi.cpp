@@ -163,10 +163,8 @@ std::optional<Field> read_title(std::string_view title, std::uint64_t& unit) {
 class RocmSmi final : public DumpParser<LineReader> {
  public:
   /// `percent_only`: the log has no amount of used memory.
-  RocmSmi(DumpClock clock, std::vector<std::string> assumptions, const LogOptions& options, bool percent_only)
-      : DumpParser(std::move(clock), std::move(assumptions)),
-        capacity_(options.capacity_bytes),
-        percent_only_(percent_only) {}
+  RocmSmi(DumpClock clock, std::vector<std::string> assumptions, bool percent_only)
+      : DumpParser(std::move(clock), std::move(assumptions)), percent_only_(percent_only) {}
 
  private:
   void read_line(std::string_view written, std::uint64_t line, bool whole, LogRows& rows) override {
@@ -205,7 +203,7 @@ class RocmSmi final : public DumpParser<LineReader> {
     logtext::Decimal percent;
     if (percent_only_ && logtext::read_decimal(text, percent) &&
         (percent.length == text.size() || text.substr(percent.length) == "%"))
-      readings_.set_percent(gpu, percent.value(), capacity_, rows);
+      readings_.set_percent(gpu, percent.value(), rows);
   }
 
   /// "GPU[0] : VRAM Total Memory (B): 17163091968"
@@ -248,7 +246,6 @@ class RocmSmi final : public DumpParser<LineReader> {
     return true;
   }
 
-  std::optional<std::uint64_t> capacity_;
   bool percent_only_ = false;
   bool in_table_ = false;
   std::vector<std::string> titles_;  ///< of the CSV
@@ -274,7 +271,7 @@ Result<std::unique_ptr<LogParser>> make_rocm(const LogHead& head) {
     return fail("this rocm-smi log does not have the memory; record it with rocm-smi --showmeminfo vram");
   if (!has_lines(head.text)) return scalars_log_format.make(head);
   const bool percent_only = head.text.find(kUsed) == std::string_view::npos;
-  return make_dump_parser<RocmSmi>(head, {}, *head.options, percent_only);
+  return make_dump_parser<RocmSmi>(head, {}, percent_only);
 }
 
 }  // namespace

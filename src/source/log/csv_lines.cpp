@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "core/option.hpp"
@@ -172,7 +171,7 @@ bool CsvRows::read_clock_line(std::string_view line) {
 /// A row with a column for each GPU. A missing value affects only its GPU; an unreadable one makes the row malformed.
 const char* CsvRows::read_wide_row(Timestamp time, bool last_is_whole, LogRows& rows) {
   if (!last_is_whole) return "truncated last line";
-  wide_used_.assign(plan_.wide.size(), std::nullopt);
+  wide_.assign(plan_.wide.size(), {});
   for (std::size_t i = 0; i < plan_.wide.size(); ++i) {
     std::string_view text = field(plan_.wide[i].used);
     if (const int part = plan_.wide[i].part; part >= 0) {
@@ -181,14 +180,11 @@ const char* CsvRows::read_wide_row(Timestamp time, bool last_is_whole, LogRows& 
       if (parts.size() > plan_.wide.size()) return "a longer list than in the first rows";
       text = static_cast<std::size_t>(part) < parts.size() ? parts[static_cast<std::size_t>(part)] : std::string_view{};
     }
-    double percent = 0;
-    std::uint64_t bytes = 0;
-    const logtext::Amount amount =
-        plan_.percent ? read_percent(text, percent) : logtext::read_amount(text, used_unit_, bytes, comma_);
-    if (amount == logtext::Amount::bad)
+    RowAmounts& row = wide_[i];
+    row.used = plan_.percent ? read_percent(text, row.percent)
+                             : logtext::read_amount(text, used_unit_, row.used_bytes, comma_);
+    if (row.used == logtext::Amount::bad)
       return plan_.percent ? "no readable percentage" : "no readable amount of used memory";
-    if (amount == logtext::Amount::missing) continue;
-    wide_used_[i] = plan_.percent ? static_cast<std::uint64_t>(std::llround(percent * percent_bytes_)) : bytes;
   }
   if (plan_.time < 0 && !plan_.clock_lines) time = stamp_.at_round(round_++);
   if (entries_.empty())
@@ -207,8 +203,11 @@ const char* CsvRows::read_wide_row(Timestamp time, bool last_is_whole, LogRows& 
   for (std::size_t i = 0; i < plan_.wide.size(); ++i) {
     CsvEntry& e = *entries_[i];
     if (const char* const why = read_total(e, plan_.wide[i].total, time, rows)) return why;
-    if (wide_used_[i] && !plan_.percent && is_above(*wide_used_[i], e.total_bytes)) return kAboveTotal;
-    if (wide_used_[i]) rows.add(time, e.series, *wide_used_[i]);
+    RowAmounts& row = wide_[i];
+    if (plan_.percent) apply_percent(e, time, row, rows);
+    const bool has_used = row.used == logtext::Amount::read;
+    if (has_used && !plan_.percent && is_above(row.used_bytes, e.total_bytes)) return kAboveTotal;
+    if (has_used) rows.add(time, e.series, row.used_bytes);
     if (!e.further.empty()) add_further(time, e, plan_.wide[i].further, rows);
   }
   return nullptr;

@@ -710,15 +710,6 @@ Result<GuessedUnit> choose_unit(const LogHead& head, const Rows& rows, bool comm
   return guess_unit(values, comma, head.options->capacity_bytes, total, assumptions);
 }
 
-/// The bytes of 1 %; 0 if the log gives the total, or has no percentages.
-double percent_bytes_of(const LogHead& head, const ColumnPlan& plan, std::vector<std::string>& assumptions) {
-  if (!plan.percent) return 0;
-  if (head.options->capacity_bytes) return static_cast<double>(*head.options->capacity_bytes) / 100;
-  if (plan.total >= 0) return 0;
-  assumptions.push_back(nominal_scale("the used column is a percentage"));
-  return static_cast<double>(kBytesPerGiB);
-}
-
 /// If only the free memory is given, its maximum, or the capacity; 0: more is given.
 Result<std::uint64_t> most_free_bytes(const LogHead& head, const Rows& rows, bool comma, std::uint64_t unit,
                                       const ColumnPlan& plan, std::vector<std::string>& assumptions) {
@@ -769,7 +760,6 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
   if (!unit) return fail(unit.error());
   const auto most_free = most_free_bytes(head, rows, comma, unit->bytes, *plan, assumptions);
   if (!most_free) return fail(most_free.error());
-  const double percent_bytes = percent_bytes_of(head, *plan, assumptions);
   if (plan->only_peaks) {
     if (Status ok = check_runs(titles_of(*plan)); !ok) return fail(std::move(ok.error()));
     assumptions.emplace_back(kOnlyPeaks);
@@ -781,7 +771,7 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
   if (!positions) return fail(positions.error());
 
   auto parser = std::make_unique<CsvRows>(std::move(*plan), std::move(*stamp), std::move(assumptions));
-  parser->set_units(unit->bytes, percent_bytes);
+  parser->set_unit(unit->bytes);
   if (unit->is_unknown) parser->set_unit_unknown();
   parser->set_positions(*positions);
   parser->set_most_free(*most_free);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "core/pci_address.hpp"
@@ -164,7 +163,7 @@ const char* CsvRows::add_row(CsvEntry& entry, Timestamp time, RowAmounts& row, L
     rows.total(time, e->device, row.total_bytes);
   }
   if (plan_.percent)
-    apply_percent(*e, row);
+    apply_percent(*e, time, row, rows);
   else if (row.free == Amount::read)
     apply_free(*e, time, row, rows);
 
@@ -224,10 +223,15 @@ void CsvRows::add_further(Timestamp time, const CsvEntry& e, const std::vector<C
         rows.add(time, e.further[i], *busy);
       continue;
     }
-    std::uint64_t bytes = 0;
-    const std::uint64_t unit = further[i].unit != 0 ? further[i].unit : used_unit_;
-    if (logtext::read_amount(field(further[i].column), unit, bytes, comma_) == Amount::read)
-      rows.add(time, e.further[i], bytes);
+    RowAmounts row;
+    if (plan_.percent) {
+      row.used = read_percent(field(further[i].column), row.percent);
+      apply_percent(e, time, row, rows);
+    } else {
+      const std::uint64_t unit = further[i].unit != 0 ? further[i].unit : used_unit_;
+      row.used = logtext::read_amount(field(further[i].column), unit, row.used_bytes, comma_);
+    }
+    if (row.used == Amount::read) rows.add(time, e.further[i], row.used_bytes);
   }
 }
 
@@ -291,11 +295,13 @@ const char* CsvRows::read_total(CsvEntry& e, int column, Timestamp time, LogRows
   return nullptr;
 }
 
-/// Computes the used memory from a percentage of the total, or of a nominal scale. Missing until the total is known.
-void CsvRows::apply_percent(const CsvEntry& e, RowAmounts& row) const {
-  const double scale = e.total_bytes > 0 ? static_cast<double>(e.total_bytes) / 100 : percent_bytes_;
-  if (scale <= 0) row.used = Amount::missing;
-  row.used_bytes = static_cast<std::uint64_t>(std::llround(row.percent * scale));
+/// Computes the used memory from a percentage. Missing until the total is known, if there is a column of it.
+void CsvRows::apply_percent(const CsvEntry& e, Timestamp time, RowAmounts& row, LogRows& rows) const {
+  if (row.used != Amount::read) return;
+  const bool waits = plan_.total >= 0 && !rows.knows_total(e.device);
+  const auto used = waits ? std::nullopt : rows.used_of_percent(time, e.device, row.percent);
+  if (!used) row.used = Amount::missing;
+  row.used_bytes = used.value_or(0);
 }
 
 /// Computes the used memory from free and total, or the total from used and free.

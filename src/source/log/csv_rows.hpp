@@ -45,13 +45,12 @@ class CsvRows final : public LogParser {
     adopt(std::move(plan));
   }
 
-  /// Sets what the titles did not give. `percent_bytes` 0: a percentage has no size until the log gives the total.
-  void set_units(std::uint64_t used, double percent_bytes) {
+  /// Sets the unit of used memory that the titles did not give.
+  void set_unit(std::uint64_t used) {
     default_unit_ = used;
-    percent_bytes_ = percent_bytes;
     apply_units();
   }
-  /// The log does not give the unit of its amounts: the one passed to set_units() is a guess.
+  /// The log does not give the unit of its amounts: the one passed to set_unit() is a guess.
   void set_unit_unknown() { unit_unknown_ = true; }
   /// Only free memory is given: used memory is `bytes` (the most that was free, or the capacity) minus free.
   void set_most_free(std::uint64_t bytes) { most_free_ = bytes; }
@@ -67,10 +66,7 @@ class CsvRows final : public LogParser {
   [[nodiscard]] bool clock_wraps() const override { return stamp_.wraps(); }
   [[nodiscard]] Scale scale() const override {
     Scale scale = stamp_.scale();
-    if (unit_unknown_) {
-      scale.has_unit = false;
-      scale.unit_bytes = static_cast<double>(default_unit_);
-    }
+    if (unit_unknown_) scale.count(AmountUnit::unknown, static_cast<double>(default_unit_));
     return scale;
   }
   [[nodiscard]] std::string_view needs_file_order() const override {
@@ -111,7 +107,7 @@ class CsvRows final : public LogParser {
   const char* read_amounts(bool last_is_whole, RowAmounts& row);
   const char* add_row(CsvEntry& e, Timestamp time, RowAmounts& row, LogRows& rows);
   const char* read_total(CsvEntry& e, int column, Timestamp time, LogRows& rows);
-  void apply_percent(const CsvEntry& e, RowAmounts& row) const;
+  void apply_percent(const CsvEntry& e, Timestamp time, RowAmounts& row, LogRows& rows) const;
   void apply_free(CsvEntry& e, Timestamp time, RowAmounts& row, LogRows& rows);
   void read_line(std::string_view line, std::uint64_t number, bool complete, LogRows& rows);
   void go_on_in_quotes(std::string_view text, std::uint64_t line, bool whole, LogRows& rows);
@@ -146,7 +142,6 @@ class CsvRows final : public LogParser {
   ColumnPlan plan_;
   StampReader stamp_;
   std::uint64_t default_unit_ = kBytesPerMiB;
-  double percent_bytes_ = static_cast<double>(kBytesPerGiB);
   std::uint64_t used_unit_ = 0, free_unit_ = 0, total_unit_ = 0;
   bool unit_unknown_ = false;
   std::uint64_t most_free_ = 0;  ///< 0: the log has more than free memory
@@ -178,7 +173,7 @@ class CsvRows final : public LogParser {
   OtherRows other_rows_;  ///< after the last row that fits
   bool ended_ = false;
 
-  std::vector<std::optional<std::uint64_t>> wide_used_;
+  std::vector<RowAmounts> wide_;
   void hold_row(Timestamp time, const RowAmounts& row, LogRows& rows);
   void end_reading(LogRows& rows, bool at_end = false);
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/units.hpp"
 #include "source/log/memory_words.hpp"
@@ -176,12 +175,12 @@ void DumpReadings::put(const LogDevice& named, Field field, std::uint64_t bytes,
   gpu.values[static_cast<std::size_t>(field)] = bytes;
 }
 
-void DumpReadings::set_percent(const LogDevice& named, double percent, const std::optional<std::uint64_t>& capacity,
-                               LogRows& rows) {
+void DumpReadings::set_percent(const LogDevice& named, double percent, LogRows& rows) {
   if (!(percent >= 0 && percent <= 100)) return;
-  if (!capacity) rows.warn(nominal_scale("the log gives memory in percent only"));
-  const double scale_bytes = capacity ? static_cast<double>(*capacity) / 100 : static_cast<double>(kBytesPerGiB);
-  set(named, Field::used, static_cast<std::uint64_t>(std::llround(percent * scale_bytes)), rows);
+  Gpu& gpu = gpu_of(named);
+  if (gpu.percent) end_dump(rows);
+  begin(gpu, rows);
+  gpu.percent = percent;
 }
 
 void DumpReadings::list_process(const LogDevice& named, DumpedProcess process, LogRows& rows) {
@@ -236,6 +235,7 @@ void DumpReadings::end_dump(LogRows& rows) {
     rows.line = gpu.line;
     if (dump_time_) deliver(gpu, *dump_time_, rows);
     for (auto& value : gpu.values) value.reset();
+    gpu.percent.reset();
     gpu.processes.clear();
     gpu.is_open = false;
   }
@@ -287,7 +287,7 @@ void DumpReadings::deliver(Gpu& gpu, Timestamp time, LogRows& rows) {
   auto& [used, free, total, busy, received, allocated, reserved] = gpu.values;
   const bool has_allocator = allocated && reserved;
   if (!used && !has_allocator) used = allocated ? allocated : reserved;
-  if (!used && !free && !total && !has_allocator && gpu.processes.empty() && !gpu.lists_all) return;
+  if (!used && !free && !total && !gpu.percent && !has_allocator && gpu.processes.empty() && !gpu.lists_all) return;
   if (gpu.device == SIZE_MAX) gpu.device = rows.device(gpu.named);
   if (!total && used && free) {
     // Rounded values may add up to slightly different sums: a small difference is not a change of capacity.
@@ -298,6 +298,7 @@ void DumpReadings::deliver(Gpu& gpu, Timestamp time, LogRows& rows) {
   }
   if (!used && free && total && *free <= *total) used = *total - *free;
   if (total) rows.total(time, gpu.device, *total);
+  if (!used && gpu.percent) used = rows.used_of_percent(time, gpu.device, *gpu.percent);
   if (used && is_above(*used, total.value_or(0))) {
     rows.skip(rows.line, kAboveTotal);
     used.reset();
@@ -309,7 +310,8 @@ void DumpReadings::deliver(Gpu& gpu, Timestamp time, LogRows& rows) {
   }
   if (busy) rows.add(time, rows.further_series(gpu.device, Metric::device_busy, 0), *busy);
   if (received) rows.add(time, rows.further_series(gpu.device, Metric::device_received, 0), *received);
-  for (const DumpedProcess& process : gpu.processes) {
+  for (DumpedProcess& process : gpu.processes) {
+    if (rows.is_in_percent(gpu.device)) process.bytes.reset();  // of an unknown size
     const std::string& command = process.command.empty() ? process.name : process.command;
     const std::size_t listed = rows.process(gpu.device, process.pid, process.name, process.kind, process.user, command,
                                             process.bytes.has_value());

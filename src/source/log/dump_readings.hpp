@@ -137,8 +137,8 @@ class DumpReadings {
   void set_busy(const std::optional<Timestamp>& time, const LogDevice& gpu, std::string_view text, LogRows& rows);
   /// As set(), for dumps that are separated in other ways: the last value counts.
   void put(const LogDevice& gpu, Field field, std::uint64_t bytes, LogRows& rows);
-  /// As set(), for logs that give memory in percent only: converted with --capacity, or 1 GiB per percent.
-  void set_percent(const LogDevice& gpu, double percent, const std::optional<std::uint64_t>& capacity, LogRows& rows);
+  /// As set(), of used memory in per cent: it counts if the dump has no amount of it.
+  void set_percent(const LogDevice& gpu, double percent, LogRows& rows);
   /// The current dump lists this GPU, whether or not it has a value.
   void see(const LogDevice& gpu, LogRows& rows) { begin(gpu_of(gpu), rows); }
   /// A process that the current dump lists on a GPU. It has ended when a complete list no longer contains it.
@@ -171,6 +171,7 @@ class DumpReadings {
     LogDevice named;
     std::size_t device = SIZE_MAX;  ///< in LogRows
     std::optional<std::uint64_t> values[7];
+    std::optional<double> percent;       ///< used memory, if there is no amount
     std::optional<Timestamp> time;       ///< its own
     std::optional<Timestamp> delivered;  ///< the last such time, if delivered before the next one was known
     std::uint64_t sum_bytes = 0;         ///< used plus free: serves as the total if none is given

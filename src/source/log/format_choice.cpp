@@ -18,7 +18,10 @@
 namespace vramtrack {
 
 Trial::Trial(const LogFormatInfo& its_format, const LogHead& head, std::size_t& reads)
-    : format(its_format), text_(head.text), reads_(reads), rows_(catalog_, devices, head.file, std::nullopt) {
+    : format(its_format),
+      text_(head.text),
+      reads_(reads),
+      rows_(catalog_, devices, head.file, head.options->capacity_bytes) {
   rows_.leave_out_notes();
   auto made = format.make(head);
   if (made)

@@ -80,12 +80,8 @@ struct GpuObjectKeys {
 class GpuObjects final : public DumpParser<JsonParser> {
  public:
   /// `percent_only`: the log has no amount of used memory.
-  GpuObjects(DumpClock clock, std::vector<std::string> assumptions, const GpuObjectKeys& keys,
-             const std::optional<std::uint64_t>& capacity, bool percent_only)
-      : DumpParser(std::move(clock), std::move(assumptions)),
-        keys_(keys),
-        capacity_(capacity),
-        percent_only_(percent_only) {}
+  GpuObjects(DumpClock clock, std::vector<std::string> assumptions, const GpuObjectKeys& keys, bool percent_only)
+      : DumpParser(std::move(clock), std::move(assumptions)), keys_(keys), percent_only_(percent_only) {}
 
  private:
   [[nodiscard]] bool begins_lines() const override { return keys_.gpus.empty(); }
@@ -161,23 +157,17 @@ class GpuObjects final : public DumpParser<JsonParser> {
     readings_.list_is_complete(gpu, rows);
   }
 
-  /// In whole per cent of the total, if the total is given.
+  /// In whole per cent.
   void read_percent(const LogDevice& gpu, const JsonValue& object, LogRows& rows) {
     const std::string text = text_at(object, keys_.percent);
     if (text.empty()) return;  // null: the driver does not report it
     logtext::Decimal percent;
     if (!logtext::read_decimal(text, percent) || std::string_view(text).substr(percent.length) != "%")
       return rows.skip(rows.line, fmt::format("no percentage in \"{}\": '{}'", keys_.percent, logtext::excerpt(text)));
-    const auto total = bytes_at(object, keys_.total);
-    if (total && percent.value() <= 100)
-      readings_.set(gpu, Field::used, static_cast<std::uint64_t>(percent.value() / 100 * static_cast<double>(*total)),
-                    rows);
-    else if (percent_only_)
-      readings_.set_percent(gpu, percent.value(), capacity_, rows);
+    if (percent_only_ || bytes_at(object, keys_.total)) readings_.set_percent(gpu, percent.value(), rows);
   }
 
   GpuObjectKeys keys_;
-  std::optional<std::uint64_t> capacity_;
   bool percent_only_ = false;
   int position_ = 0;  ///< of the next GPU in the current array
 };
@@ -227,7 +217,7 @@ Result<std::unique_ptr<LogParser>> make_gpu_objects(const LogHead& head, const G
   if (!keys.time.empty())
     times.find = [key = fmt::format("\"{}\"", keys.time)](std::string_view line) { return text_of(line, key); };
   const bool percent_only = head.text.find(fmt::format("\"{}\": \"", keys.used)) == std::string_view::npos;
-  return make_dump_parser<GpuObjects>(head, times, keys, head.options->capacity_bytes, percent_only);
+  return make_dump_parser<GpuObjects>(head, times, keys, percent_only);
 }
 
 }  // namespace

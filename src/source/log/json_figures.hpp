@@ -121,6 +121,8 @@ struct ScalarUse {
   bool is_total = false;
   double unit_bytes = 1;
   bool is_free = false;
+  bool is_percent = false;            ///< `unit_bytes` is Scale::kPercentBytes
+  bool has_total = false;             ///< another metric gives the total
   bool unit_unknown = false;          ///< `unit_bytes` is a guess: GiB or MiB
   std::optional<Metric> allocator{};  ///< allocated or reserved by the program's allocator
   std::uint64_t capacity_bytes = 0;   ///< of the GPU, if bytes and percentages together determine it

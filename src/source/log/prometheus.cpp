@@ -105,10 +105,7 @@ class Prometheus final : public DumpParser<LineReader> {
   }
   [[nodiscard]] Scale scale() const override {
     Scale scale = DumpParser::scale();
-    if (unit_.is_unknown) {
-      scale.has_unit = false;
-      scale.unit_bytes = static_cast<double>(unit_.bytes);
-    }
+    if (unit_.is_unknown) scale.count(AmountUnit::unknown, static_cast<double>(unit_.bytes));
     return scale;
   }
 

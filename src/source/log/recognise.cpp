@@ -61,7 +61,7 @@ std::optional<Found> find_later(PlannedFile& planned) {
   if (!lines) return std::nullopt;
   Catalog catalog;
   DeviceRoster roster;
-  LogRows unread(catalog, roster, planned.shown, std::nullopt);
+  LogRows unread(catalog, roster, planned.shown, planned.options.capacity_bytes);
   for (std::uint64_t seen = 0; seen < kFurthestBytes;) {
     const auto stretch = (*lines)->next(unread);
     if (!stretch || stretch->text.empty()) break;
@@ -186,6 +186,7 @@ Result<Probe> probe_of(Trial& trial, const std::string& shown) {
   probe.processes_only = parser.processes_only();
   probe.relative = parser.clock_is_relative();
   probe.scale = parser.scale();
+  if (rows.counts_percent()) probe.scale.count_percent();
   probe.has_long_lines = parser.has_long_lines();
   if (const auto wrong = parser.misfit())
     return fail(fmt::format("{}: as a {} log: {}", shown, probe.format->name, *wrong));
@@ -273,7 +274,7 @@ Result<LogText> open_text(PlannedFile& planned, LogRows& rows) {
   auto parser = planned.probe.format->make({planned.head(*text.lines), planned.shown, &planned.options, &planned.zone});
   if (!parser) return fail(fmt::format("{}: {}", planned.shown, parser.error().message));
   text.parser = std::move(*parser);
-  rows.express_by(text.parser->scale());
+  rows.express_by(planned.probe.scale);
   for (const std::string& assumption : text.parser->assumptions()) rows.warn(assumption);
   if (planned.prefix)
     rows.warn(fmt::format("each line is read behind its prefix, which is '{}' in the first one",

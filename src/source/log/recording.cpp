@@ -334,6 +334,20 @@ Result<std::vector<Recording>> plan_recordings(const std::vector<std::string>& p
 
 namespace {
 
+/// One scale cannot have both percentages and bytes.
+Status check_units(const std::vector<std::vector<std::unique_ptr<PlannedFile>>>& logs) {
+  const PlannedFile* of[2] = {nullptr, nullptr};
+  for (const auto& log : logs)
+    for (const auto& part : log)
+      if (!lists_no_process(*part)) of[part->probe.scale.unit == AmountUnit::percent ? 0 : 1] = part.get();
+  if (of[0] == nullptr || of[1] == nullptr) return {};
+  return fail(
+      fmt::format("{} gives memory in percent, and {} gives it in bytes; give the size of the GPU's memory with {}, or "
+                  "analyse them "
+                  "separately",
+                  of[0]->shown, of[1]->shown, vramtrack::name_of(Option::capacity)));
+}
+
 /// Times of day without dates count from one zero, the same in all logs of a recording; nullopt: there are none.
 std::optional<Timestamp> earliest_begin(const std::vector<std::vector<std::unique_ptr<PlannedFile>>>& logs) {
   std::optional<Timestamp> begin;
@@ -347,6 +361,7 @@ std::optional<Timestamp> earliest_begin(const std::vector<std::vector<std::uniqu
 }  // namespace
 
 Result<std::unique_ptr<Source>> open_recording(Recording recording, Catalog& catalog) {
+  if (Status ok = check_units(recording.logs_); !ok) return fail(std::move(ok.error()));
   auto roster = std::make_unique<DeviceRoster>();
   std::size_t most_devices = 0;
   for (const auto& log : recording.logs_)

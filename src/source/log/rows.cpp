@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <set>
 #include <utility>
 
@@ -115,9 +116,46 @@ Timestamp LogRows::event_time(Timestamp time, std::size_t device) const {
   return last - time <= kClockJitter ? last : newest_ + step_;
 }
 
+std::optional<std::uint64_t> LogRows::used_of_percent(Timestamp time, std::size_t device, double percent) {
+  constexpr double kMostPercent = 105;  // as is_above()
+  Device& d = devices_[device];
+  if (!(percent >= 0 && percent <= kMostPercent)) {
+    skip(line, kAboveTotal);
+    return std::nullopt;
+  }
+  const auto of = [percent](std::uint64_t whole_bytes) {
+    return static_cast<std::uint64_t>(std::llround(percent / 100 * static_cast<double>(whole_bytes)));
+  };
+  if (d.total_bytes > 0) return of(d.total_bytes);
+  if (default_capacity_) return of(*default_capacity_);
+  if (scale_ && scale_->unit != AmountUnit::percent) {
+    warn(
+        fmt::format("of GPU {} there is only the percentage of memory in use, beside amounts in bytes: it is not read; "
+                    "give the size of its memory with {}",
+                    d.id, name_of(Option::capacity)));
+    return std::nullopt;
+  }
+  total(time, device, Scale::kWholeBytes);
+  d.in_percent = true;
+  return of(Scale::kWholeBytes);
+}
+
+bool LogRows::counts_percent() const {
+  bool has_any = false;
+  for (std::size_t i = 0; i < last_of_.size(); ++i) {
+    const SeriesKey& key = catalog_.key(SeriesId{static_cast<std::uint32_t>(i)});
+    if (last_of_[i] == kNever || is_fact(key.metric)) continue;
+    const auto on =
+        std::find_if(devices_.begin(), devices_.end(), [&](const Device& d) { return d.id == key.device_id; });
+    if (on == devices_.end() || !on->in_percent) return false;
+    has_any = true;
+  }
+  return has_any;
+}
+
 void LogRows::set_total(Timestamp time, std::size_t device, std::uint64_t bytes) {
   if (bytes > kMostBytes) return;
-  if (bytes == 0) return;
+  if (bytes == 0 || devices_[device].in_percent) return;
   const bool first = devices_[device].total_bytes == 0 && !has_samples(device);
   devices_[device].total_bytes = bytes;
   if (!first) {
@@ -311,7 +349,7 @@ void LogRows::limit_of_program(std::string_view message, const std::string& devi
   if (!limit) return;
   const auto device =
       std::find_if(devices_.begin(), devices_.end(), [&](const Device& d) { return d.id == device_id; });
-  if (device == devices_.end()) return;
+  if (device == devices_.end() || device->in_percent) return;
   const auto is_on_it = [&](std::size_t at) {
     return processes_[at].has_series && devices_[processes_[at].device].id == device_id;
   };
@@ -470,12 +508,12 @@ Timestamp LogRows::out_of_order(Timestamp time, SeriesId series) {
     return newest_;
   }
   const double back_s = seconds_between(time, last);
-  if (scale_.counts_steps())
+  if (scale_ && scale_->counts_steps())
     warn(
         fmt::format("{}:{}: the count of {}s goes back by {:.0f}, as if another run began: its rows follow those "
                     "before it; analyse "
                     "each run separately to have a verdict of it alone",
-                    file_, line, scale_.step, back_s / scale_.step_s));
+                    file_, line, scale_->step, back_s / scale_->step_s));
   else
     warn(fmt::format(
         "{}:{}: time goes back by {:.0f} s (a clock was set, or recordings were joined): the rows that follow are read "

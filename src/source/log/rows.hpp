@@ -60,6 +60,17 @@ class LogRows {
   void total(Timestamp time, std::size_t device, std::uint64_t bytes) {
     if (bytes != devices_[device].total_bytes) set_total(time, device, bytes);
   }
+  /// Whether the row before, or --capacity, has given the device's total memory.
+  [[nodiscard]] bool knows_total(std::size_t device) const {
+    return default_capacity_ || devices_[device].total_bytes > 0;
+  }
+  /// The used memory in a row of `time` that gives `percent` of the device's memory. Without a total, this is on the
+  /// scale of percentages (core/scale.hpp), which the device is on from then on: 100 % is its capacity. nullopt, with a
+  /// warning, in a log whose head has amounts in bytes: one scale cannot have both. Likewise above 105 %.
+  std::optional<std::uint64_t> used_of_percent(Timestamp time, std::size_t device, double percent);
+  [[nodiscard]] bool is_in_percent(std::size_t device) const { return devices_[device].in_percent; }
+  /// Whether all amounts so far are on the scale of percentages.
+  [[nodiscard]] bool counts_percent() const;
   [[nodiscard]] const std::string& device_id(std::size_t device) const { return devices_[device].id; }
 
   // --- processes ---
@@ -168,7 +179,7 @@ class LogRows {
   void warn_at_end();
 
   // --- order of time ---
-  /// The unit of the log's times, for messages about them.
+  /// The units of the log's times and amounts, as its head shows them.
   void express_by(Scale scale) { scale_ = std::move(scale); }
   /// Times count from `time`, the beginning of the recording. Call only before the first row.
   void begin_at(Timestamp time) { shift_ = -time.time_since_epoch(); }
@@ -192,6 +203,7 @@ class LogRows {
     std::optional<SeriesId> used;
     std::uint64_t total_bytes = 0;  ///< the last total; 0: none yet
     bool has_allocator = false;     ///< there are series of a program's allocator on it
+    bool in_percent = false;        ///< its memory is on the scale of percentages
     std::uint64_t over_bytes = 0;   ///< largest excess of used memory over the given capacity; 0: none
   };
   struct Process {
@@ -247,7 +259,7 @@ class LogRows {
   Timestamp newest_ = kNever;
   Duration step_{std::chrono::seconds{1}};
   Duration shift_{};
-  Scale scale_;
+  std::optional<Scale> scale_;  ///< not yet known while the head is read
   Duration disorder_{};
   bool blocks_ = false;
   std::optional<StretchSurvey> watch_;  ///< for a log that is read only once

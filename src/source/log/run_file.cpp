@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -333,7 +334,15 @@ bool is_mlflow_metric(const fs::path& path) {
   const std::size_t folder = text.rfind("/metrics/");
   if (folder == std::string::npos) return false;
   const auto metric = scalar_metric(text.substr(folder + std::string_view("/metrics/").size()));
-  return metric && !metric->is_total && !metric->is_free && !metric->is_percent;
+  return metric && !metric->is_total && !metric->is_free;
+}
+
+/// The file with the amounts of an MLflow metric of percentages; empty: it is no such metric.
+fs::path amounts_beside(const fs::path& metric) {
+  constexpr std::string_view kPercentages = "percentage";
+  std::string text = metric.string();
+  if (!text.ends_with(kPercentages)) return {};
+  return text.replace(text.size() - kPercentages.size(), kPercentages.size(), "megabytes");
 }
 
 bool is_of_wandb(const fs::path& path) {
@@ -414,6 +423,9 @@ Result<std::vector<RunRecording>> recordings_in(const std::string& path) {
              return other.extension() == ".wandb" && other.parent_path() == one.parent_path().parent_path();
            });
   });
+  // The amounts are read with their percentages.
+  const std::set<fs::path> all(recordings.begin(), recordings.end());
+  std::erase_if(recordings, [&](const fs::path& one) { return all.contains(amounts_beside(one)); });
   if (recordings.empty())
     return fail(fmt::format(
         "{} is a directory in which no run was recorded: it has no .wandb file, no events.out.tfevents... file and no "

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "core/option.hpp"
+#include "core/scale.hpp"
 #include "core/units.hpp"
 #include "source/log/columns.hpp"
 #include "source/log/json_figures.hpp"
@@ -204,14 +204,10 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
       use.capacity_bytes = capacity_of(*best.seen, best.metric, *share->second.seen);
     if (only_reserved) use.allocator = Metric::allocator_reserved;
     if (best.metric.is_percent) {
-      use.unit_bytes = capacity_bytes ? static_cast<double>(*capacity_bytes) / 100 : static_cast<double>(kBytesPerGiB);
-      // The base of the percentage is 100 %. A nominal scale cannot be combined with a real total.
-      if (!capacity_bytes) use.capacity_bytes = 100 * kBytesPerGiB;
-      if (!capacity_bytes)
-        std::erase_if(uses, [gpu = gpu](const auto& one) { return one.second.gpu == gpu && one.second.is_total; });
-      if (!capacity_bytes)
-        assumptions.push_back(
-            nominal_scale(fmt::format("the metric '{}' is a percentage", logtext::excerpt(best.seen->name))));
+      use.is_percent = true;
+      use.unit_bytes = Scale::kPercentBytes;
+      const auto whole = total.find(gpu);
+      use.has_total = whole != total.end() && whole->second.metric.unit_bytes > 0;
     } else if (use.unit_bytes == 0 && unit_bytes != 0) {
       use.unit_bytes = static_cast<double>(unit_bytes);
     } else if (use.unit_bytes == 0) {

@@ -350,10 +350,7 @@ class Scalars final : public JsonParser {
   [[nodiscard]] Scale scale() const override {
     Scale scale = stamp_.scale();
     for (const auto& [name, use] : uses_)
-      if (use.unit_unknown) {
-        scale.has_unit = false;
-        scale.unit_bytes = use.unit_bytes;
-      }
+      if (use.unit_unknown) scale.count(AmountUnit::unknown, use.unit_bytes);
     return scale;
   }
   [[nodiscard]] bool clock_wraps() const override { return stamp_.wraps(); }
@@ -520,7 +517,7 @@ class Scalars final : public JsonParser {
   struct Device {
     std::size_t at = SIZE_MAX;
     std::uint64_t total_bytes = 0;
-    /// Free memory that arrives before its total: each figure may be in a separate object.
+    /// Free memory, or a percentage, that arrives before its total: each figure may be in a separate object.
     struct Waiting {
       Timestamp time;
       const ScalarUse* use = nullptr;
@@ -551,13 +548,18 @@ class Scalars final : public JsonParser {
       device.total_bytes = use.capacity_bytes;
       rows.total(time, device.at, use.capacity_bytes);
     }
+    if (device.total_bytes == 0 && (use.is_free || (use.is_percent && use.has_total && !rows.knows_total(device.at)))) {
+      device.waiting = {time, &use, owner, bytes};
+      return;
+    }
     if (use.is_free) {
-      if (device.total_bytes == 0) {
-        device.waiting = {time, &use, owner, bytes};
-        return;
-      }
       if (device.total_bytes < bytes) return;
       bytes = device.total_bytes - bytes;
+    }
+    if (use.is_percent) {
+      const auto used = rows.used_of_percent(time, device.at, static_cast<double>(bytes) / Scale::kPercentBytes);
+      if (!used) return;
+      bytes = *used;
     }
     if (use.allocator)
       return rows.add(time, rows.further_series(device.at, *use.allocator, owner.pid.value_or(0)), bytes);

@@ -2,10 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/option.hpp"
-#include "core/units.hpp"
 #include "source/log/dump_readings.hpp"
 #include "source/log/line_prefix.hpp"
 #include "source/log/positioned_rows.hpp"
@@ -75,8 +73,7 @@ class TextLines final : public LineReader {
   std::vector<TextFigures> pending_;
   std::map<std::size_t, std::uint64_t> totals_;  ///< by device, as last given; 0: not yet
   std::map<int, std::uint64_t> index_totals_;    ///< by index, from lines without a reading
-  double percent_bytes_ = 0;
-  std::uint64_t capacity_bytes_ = 0;  ///< 0: not given
+  std::uint64_t capacity_bytes_ = 0;             ///< 0: not given
   PositionedRows<HeldFigures> held_;
   bool stamped_ = false;
   bool is_own_ = false;        ///< the time is in the line being read
@@ -108,7 +105,6 @@ TextLines::TextLines(PlannedText planned, LineCutter cutter, const std::optional
       plan_(std::move(planned.plan)),
       correction_(std::move(planned.correction)),
       cutter_(std::move(cutter)),
-      percent_bytes_(static_cast<double>(capacity.value_or(100 * kBytesPerGiB)) / 100),
       capacity_bytes_(planned.most_free_bytes > 0 ? planned.most_free_bytes : capacity.value_or(0)),
       held_(planned.unnamed_gpus) {
   assumptions_ = std::move(assumptions);
@@ -116,9 +112,9 @@ TextLines::TextLines(PlannedText planned, LineCutter cutter, const std::optional
 
 Scale TextLines::scale() const {
   Scale scale = stamp_.scale();
-  if (!plan_.unit_unknown) return scale;
-  scale.has_unit = false;
-  scale.unit_bytes = static_cast<double>(plan_.open_unit_bytes != 0 ? plan_.open_unit_bytes : plan_.unit_bytes);
+  if (plan_.unit_unknown)
+    scale.count(AmountUnit::unknown,
+                static_cast<double>(plan_.open_unit_bytes != 0 ? plan_.open_unit_bytes : plan_.unit_bytes));
   return scale;
 }
 
@@ -336,9 +332,9 @@ void TextLines::emit(TextFigures& f, LogRows& rows) {
   if (!has_time(device, f.pid.value_or(0))) return rows.skip(f.line, kNoTime);
   if (!used && free && total > 0 && (*free <= total || !whole)) used = total - std::min(total, *free);
   if (total > 0) rows.total(time_, device, total);
-  if (!used && !allocated && !reserved && f.percent)
-    used = static_cast<std::uint64_t>(
-        std::llround(*f.percent * (total > 0 ? static_cast<double>(total) / 100 : percent_bytes_)));
+  if ((used || allocated || reserved) && rows.is_in_percent(device))
+    return rows.skip(f.line, "an amount in a log of percentages");
+  if (!used && !allocated && !reserved && f.percent) used = rows.used_of_percent(time_, device, *f.percent);
   if (allocated)
     rows.add(time_, rows.further_series(device, Metric::allocator_allocated, f.pid.value_or(0)), *allocated);
   if (reserved) rows.add(time_, rows.further_series(device, Metric::allocator_reserved, f.pid.value_or(0)), *reserved);

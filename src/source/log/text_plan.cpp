@@ -463,8 +463,6 @@ Result<PlannedText> plan_text(const LogHead& head, Head& all, const LineCutter& 
   if (!unnamed_gpus && are_events(all, plan)) unnamed_gpus = 1;
   if (!unnamed_gpus) return fail(unnamed_gpus.error());
   if (Status ok = check_phases(all, plan, *unnamed_gpus); !ok) return fail(std::move(ok.error()));
-  if (plan.percents && !head.options->capacity_bytes && !plan.roles.contains(Meaning::total))
-    assumptions.push_back(nominal_scale("the used memory is a percentage"));
   const std::uint64_t most_free = plan.free_only ? most_free_bytes(all, plan) : 0;
   if (plan.free_only) assumptions.push_back(only_free(most_free));
   // A pattern treats any count as steps: readings of one epoch come from one GPU, those of one step from several.

@@ -28,11 +28,6 @@ Result<std::uint64_t> unit_of(const LogOptions& options) {
                           options.unit));
 }
 
-std::string nominal_scale(std::string_view what) {
-  return fmt::format("{}: 1 % is shown as 1 GiB, a nominal scale; give {} for true sizes", what,
-                     name_of(Option::capacity));
-}
-
 std::string only_free(std::uint64_t most_bytes) {
   return fmt::format(
       "only the free memory is given: what is used is counted from the most that was free, {}; if the total is known, "

@@ -19,9 +19,6 @@ struct LogOptions;
 /// unit.
 Result<std::uint64_t> unit_of(const LogOptions& options);
 
-/// The warning for memory in percent of a card of unknown size. `what`: "the used column is a percentage".
-std::string nominal_scale(std::string_view what);
-
 /// The warning for a log that gives only the free memory, at most `most_bytes`.
 std::string only_free(std::uint64_t most_bytes);
 

@@ -42,11 +42,32 @@ TEST(Scale, TimesOfDayAreSaidAsSuch) {
 
 TEST(Scale, AmountsOfAnUnknownUnitAreInTheLogsOwn) {
   Scale own;
-  own.has_unit = false;
-  own.unit_bytes = kGiB;
+  own.count(AmountUnit::unknown, kGiB);
   EXPECT_EQ(own.bytes(217 * kGiB), "217.0 (unit unknown)");
   EXPECT_EQ(own.bytes_of(217 * kGiB, 512 * kGiB), "217.0/512.0 (unit unknown)");
   EXPECT_EQ(own.rate(kGiB / 60), "+1.000 units/min");
+}
+
+TEST(Scale, PercentagesStayPercentages) {
+  Scale percent;
+  percent.count_percent();
+  const double one = Scale::kPercentBytes;
+  EXPECT_EQ(percent.bytes(Scale::kWholeBytes), "100 %");
+  EXPECT_EQ(percent.bytes(75.66 * one), "75.7 %");
+  EXPECT_EQ(percent.bytes(0.42 * one), "0.42 %");
+  EXPECT_EQ(percent.bytes(0.0), "0 %");
+  EXPECT_EQ(percent.bytes_of(75.66 * one, 100 * one), "75.7 %");
+  EXPECT_EQ(percent.rate(1.84 * one / 60), "+1.8 %/min");
+  EXPECT_EQ(percent.rate(-0.02 * one / 60), "-0.020 %/min");
+  EXPECT_EQ(percent.rate(1e-9 * one), "0 %/min");
+  EXPECT_EQ(percent.rate({1.7 * one / 60, 1.84 * one / 60, 1.93 * one / 60}), "+1.8 %/min (1.7 to 1.9)");
+  EXPECT_EQ(percent.rate({1.83 * one / 60, 1.84 * one / 60, 1.84 * one / 60}), "+1.8 %/min");
+  EXPECT_EQ(percent.scaled_rate(1.84 * one / 60), "1.8 %/min");
+  EXPECT_EQ(percent.scaled_rate(0.02 * one / 60), "1.2 %/h");
+  EXPECT_EQ(percent.axis_unit(5 * one).name, "%");
+  percent.step = "epoch";
+  percent.step_s = 60;
+  EXPECT_EQ(percent.rate(0.5 * one / 60), "+0.50 %/epoch");
 }
 
 TEST(Scale, SecondsAndBytesAreTheDefault) {

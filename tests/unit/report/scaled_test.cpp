@@ -26,10 +26,21 @@ TEST(ScaledName, CountsStepsInPlaceOfSeconds) {
 
 TEST(ScaledName, HasUnitsInPlaceOfBytes) {
   Scale unknown;
-  unknown.has_unit = false;
-  unknown.unit_bytes = 1024;
+  unknown.count(AmountUnit::unknown, 1024);
   EXPECT_EQ(scaled_name("growth_bytes_per_s", unknown).name, "growth_units_per_s");
   EXPECT_EQ(2048 * scaled_name("used_bytes", unknown).factor, 2);
+  EXPECT_EQ(scaled_name("used_bytes", unknown).null_name, "used_bytes");
+  EXPECT_EQ(scaled_name("oom_in_s", unknown).null_name, "");
+}
+
+TEST(ScaledName, IsAPercentageInPlaceOfBytes) {
+  Scale percent;
+  percent.count_percent();
+  EXPECT_EQ(scaled_name("growth_bytes_per_s", percent).name, "growth_percent_per_s");
+  EXPECT_EQ(static_cast<double>(Scale::kWholeBytes) * scaled_name("capacity_bytes", percent).factor, 100);
+  percent.step = "step";
+  EXPECT_EQ(scaled_name("growth_bytes_per_s", percent).name, "growth_percent_per_step");
+  EXPECT_EQ(scaled_name("growth_bytes_per_s", percent).null_name, "growth_bytes_per_step");
 }
 
 }  // namespace

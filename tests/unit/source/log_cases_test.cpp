@@ -642,6 +642,35 @@ TEST(LogCases, ValuesThatAreWholeAllocationsOnlyByTenAreDecimal) {
   EXPECT_THAT(r.warnings(), HasSubstr("10^9 bytes are assumed"));
 }
 
+// ---- percentages ----
+
+TEST(LogCases, PercentagesAloneAreOnOneScaleInEverySyntax) {
+  const auto table = [](std::string_view head, std::string_view row) {
+    std::string out(head);
+    for (int i = 0; i < 12; ++i)
+      out += fmt::format(fmt::runtime(row), fmt::arg("s", fmt::format("{:02}", 4 * i)),
+                         fmt::arg("epoch", 1772359200 + 4 * i), fmt::arg("p", 30.5 + i));
+    return out;
+  };
+  for (const std::string& text : {
+           table("timestamp,gpu,mem_used_pct\n", "2026-03-01T10:00:{s}Z,0,{p}\n"),
+           table("| time | gpu | mem used % |\n|---|---|---|\n", "| 2026-03-01 10:00:{s} | 0 | {p} |\n"),
+           table("time gpu mem_used_pct\n", "{epoch} 0 {p}\n"),
+           table("", "{{\"time\": {epoch}, \"gpu\": 0, \"gpu_mem_used_percent\": {p}}}\n"),
+           table("time,metric,value,gpu\n", "{epoch},gpu_mem_used_percent,{p},0\n"),
+           table("", "gpu,index=0 memory_used_percent={p} {epoch}000000000\n"),
+           table("", "2026-03-01 10:00:{s} gpu=0 gpu_mem_used={p}%\n"),
+           table("", "2026-03-01 10:00:{s} GPU 0: {p}% of memory used\n"),
+       }) {
+    const auto r = logtest::read_text(text);
+    EXPECT_EQ(r.error, "") << text;
+    EXPECT_EQ(r.catalog->scale.unit, AmountUnit::percent) << text;
+    ASSERT_THAT(r.device("0"), SizeIs(12)) << text;
+    EXPECT_EQ(r.device("0").back().second, 41.5 * 1024) << text;
+    EXPECT_EQ(r.catalog->device("0")->capacity_bytes, Scale::kWholeBytes) << text;
+  }
+}
+
 // ---- a run's folder ----
 
 TEST(LogCases, AFolderOfARunIsItsRecordingAndTheLogBesideIt) {
@@ -737,6 +766,15 @@ TEST(LogCases, TheRecordingOfWandbHasItsEndEvenIfItIsGivenAsAFile) {
     ASSERT_FALSE(r.events.empty()) << recording;
     EXPECT_THAT(r.events.back().text, HasSubstr("output.log:1")) << recording;
   }
+}
+
+TEST(LogCases, PercentagesOfMlflowAreReadIfThereAreNoAmounts) {
+  RunFolder run;
+  run.log("metrics/system/gpu_0_memory_usage_percentage", "1772359200000 12.5 0\n1772359210000 13.0 1\n");
+  const auto r = logtest::read_logs({run.path()});
+  ASSERT_EQ(r.error, "");
+  ASSERT_THAT(r.samples, SizeIs(2));
+  EXPECT_EQ(r.catalog->scale.bytes(static_cast<double>(r.samples[0].bytes)), "12.5 %");
 }
 
 TEST(LogCases, ARunWithoutALogSaysThatItsEndIsUnknown) {

@@ -488,15 +488,18 @@ TEST(Csv, ReadsUnitsFromTitleValueAndOption) {
   }
 }
 
-TEST(Csv, ScalesPercentagesNominallyUnlessTheCapacityIsGiven) {
+TEST(Csv, PercentagesStayPercentagesUnlessTheCapacityIsGiven) {
   const std::string text = "t_s,gpu_mem_util_pct,label\n0,84,x\n300,92.5,y\n";
-  const auto nominal = read_text(text);
-  EXPECT_THAT(nominal.device("0"), ElementsAre(Pair(0, 84 * 1024.0), Pair(300, 92.5 * 1024)));
-  EXPECT_FALSE(nominal.catalog->device("0")->capacity_bytes.has_value());
-  EXPECT_THAT(nominal.warnings(), HasSubstr("1 % is shown as 1 GiB"));
+  const auto r = read_text(text);
+  EXPECT_EQ(r.catalog->scale.unit, AmountUnit::percent);
+  EXPECT_EQ(r.catalog->scale.bytes(static_cast<double>(r.samples.back().bytes)), "92.5 %");
+  EXPECT_EQ(r.catalog->device("0")->capacity_bytes, Scale::kWholeBytes);
+  EXPECT_EQ(r.warnings(), "");
   LogOptions options = utc();
   options.capacity_bytes = 200ULL << 30;
-  EXPECT_EQ(read_text(text, options).device("0")[1].second, 92.5 * 2 * 1024);
+  const auto sized = read_text(text, options);
+  EXPECT_EQ(sized.device("0")[1].second, 92.5 * 2 * 1024);
+  EXPECT_TRUE(sized.catalog->scale.counts_bytes());
 }
 
 TEST(Csv, ReadsSemicolonsDecimalCommasAndQuotes) {
@@ -583,9 +586,9 @@ TEST(Csv, AColumnWhoseValuesArePercentagesIsOne) {
   ASSERT_EQ(r.error, "");
   EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 800), Pair(kTen + 1, 1000)));
   EXPECT_EQ(r.notes.skipped_lines, 0U);
-  const auto nominal = read_text("time,memory_usage\n2026-03-01 10:00:00,10.0%\n2026-03-01 10:00:01,N/A\n");
-  EXPECT_THAT(nominal.device("0"), ElementsAre(Pair(kTen, 10 * 1024)));
-  EXPECT_THAT(nominal.warnings(), HasSubstr("nominal scale"));
+  const auto alone = read_text("time,memory_usage\n2026-03-01 10:00:00,10.0%\n2026-03-01 10:00:01,N/A\n");
+  EXPECT_THAT(alone.device("0"), ElementsAre(Pair(kTen, 10 * 1024)));
+  EXPECT_EQ(alone.catalog->scale.unit, AmountUnit::percent);
 }
 
 TEST(Csv, APercentageOfAnUnknownTotalIsMissing) {

@@ -175,7 +175,49 @@ TEST(Scalars, ReadsAPercentageOfTheCapacity) {
   options.capacity_bytes = 40ULL << 30;
   const std::string_view text = "{\"_timestamp\": 1772359200, \"system.gpu.0.memoryAllocated\": 50}\n";
   EXPECT_THAT(read_text(text, options).device("0"), ElementsAre(Pair(kTen, 20 * 1024)));
-  EXPECT_THAT(read_text(text).warnings(), HasSubstr("--capacity"));
+  const auto alone = read_text(text);
+  EXPECT_EQ(alone.catalog->scale.unit, AmountUnit::percent);
+  EXPECT_EQ(alone.catalog->scale.bytes(static_cast<double>(alone.samples.at(0).bytes)), "50 %");
+  EXPECT_EQ(alone.catalog->device("0")->capacity_bytes, Scale::kWholeBytes);
+}
+
+TEST(Scalars, APercentageOfATotalIsInBytes) {
+  for (const char* const text :
+       {"{\"time\": 1772359200, \"gpu_mem_percent\": 50, \"gpu_mem_total_mib\": 8000}\n",
+        "{\"time\": 1772359200, \"gpu_mem_percent\": 50}\n{\"time\": 1772359200, \"gpu_mem_total_mib\": 8000}\n"}) {
+    const auto r = read_text(text);
+    EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 4000))) << r.error;
+    EXPECT_TRUE(r.catalog->scale.counts_bytes());
+  }
+}
+
+/// One scale cannot have both, and the size of the other GPU is not that of this one.
+TEST(Scalars, APercentageBesideAmountsOfOtherGpusIsNotRead) {
+  const std::string_view text =
+      "{\"_timestamp\": 1772359200, \"system.gpu.0.memoryAllocatedBytes\": 1048576, \"system.gpu.1.memoryAllocated\": "
+      "50}\n";
+  const auto r = read_text(text);
+  EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 1)));
+  EXPECT_THAT(r.device("1"), testing::IsEmpty());
+  EXPECT_THAT(r.notes.warnings,
+              ElementsAre(testing::AllOf(HasSubstr("of GPU 1 there is only"), HasSubstr("--capacity"))));
+  LogOptions options = utc();
+  options.capacity_bytes = 40ULL << 30;
+  EXPECT_THAT(read_text(text, options).device("1"), ElementsAre(Pair(kTen, 20 * 1024)));
+}
+
+/// The capacity of a message is in bytes; a limit likewise.
+TEST(Scalars, AMessageDoesNotChangeTheScaleOfPercentages) {
+  logtest::Files files;
+  files.write(
+      "output.log",
+      "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.69 "
+      "GiB of which 1.00 GiB is free.\n");
+  const auto r = read_logs(
+      {files.write("wandb-events.jsonl", "{\"_timestamp\": 1772359200, \"system.gpu.0.memoryAllocated\": 95.5}\n")});
+  EXPECT_EQ(r.catalog->device("0")->capacity_bytes, Scale::kWholeBytes);
+  ASSERT_THAT(r.events, SizeIs(1));
+  EXPECT_EQ(r.events[0].kind, Event::Kind::out_of_memory);
 }
 
 TEST(RunFiles, ReadsAWandbFileOfSeveralBlocks) {

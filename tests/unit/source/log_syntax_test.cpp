@@ -254,7 +254,8 @@ struct Read {
 Read read_as(const logtest::Reading& r, const std::string& id_prefix) {
   Read out;
   if (r.catalog->scale.counts_steps()) out.clock += "per " + r.catalog->scale.step + "; ";
-  if (!r.catalog->scale.has_unit) out.clock += "unit unknown; ";
+  if (r.catalog->scale.unit == AmountUnit::unknown) out.clock += "unit unknown; ";
+  if (r.catalog->scale.unit == AmountUnit::percent) out.clock += "in percent; ";
   // A total may come after the first reading, in its own row.
   std::map<std::string, std::uint64_t> capacities;
   for (const DeviceInfo& device : r.catalog->devices())
@@ -396,7 +397,7 @@ TEST(Syntaxes, FractionsWithoutAUnitAreGuessedAlike) {
       EXPECT_EQ(last_of(read(syntax, table_of("gpu mem used", "", from(least), false))), expected) << syntax.name;
   for (const Syntax& syntax : kSyntaxes) {
     const auto r = read(syntax, table_of("gpu mem used", "", from(100), false));
-    EXPECT_FALSE(r.catalog->scale.has_unit) << syntax.name << ": " << r.error;
+    EXPECT_EQ(r.catalog->scale.unit, AmountUnit::unknown) << syntax.name << ": " << r.error;
   }
 }
 
