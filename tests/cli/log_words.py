@@ -395,9 +395,7 @@ class Percentages(Words):
 
     def test_json(self):
         row = Case(self.sandbox, "percent.jsonl").of()
-        self.assertEqual((row["series"]["metric"], row["capacity_bytes"], row["peak_bytes"]), ("device_used", None, None))
-        self.assertEqual(row["capacity_percent"], 100)
-        self.assertAlmostEqual(row["peak_percent"], 83.1, delta=0.01)
+        self.assertEqual((row["series"]["metric"], row["capacity_bytes"], row["capacity_percent"]), ("device_used", None, 100))
         self.assertAlmostEqual(row["verdict"]["growth_percent_per_s"]["mid"] * 60, 1.8, delta=0.05)
         self.assert_names(row)
         report = json.loads(self.run_on("report", "--json").stdout)
@@ -421,7 +419,7 @@ class Percentages(Words):
     def test_with_a_capacity_it_is_in_bytes(self):
         case = Case(self.sandbox, "--capacity", "40GiB", "percent.jsonl")
         self.assertEqual(case.of()["capacity_bytes"], 40 * GIB)
-        self.assertNotIn("peak_percent", case.of())
+        self.assertNotIn("capacity_percent", case.of())
 
     def test_policies_are_about_bytes(self):
         self.sandbox.write("policy.toml", '[[policy]]\nname = "any"\nsteps = [{ do = "notify", text = "look" }]\n')

@@ -654,7 +654,7 @@ TEST(LogCases, PercentagesAloneAreOnOneScaleInEverySyntax) {
   };
   for (const std::string& text : {
            table("timestamp,gpu,mem_used_pct\n", "2026-03-01T10:00:{s}Z,0,{p}\n"),
-           table("| time | gpu | mem used % |\n|---|---|---|\n", "| 2026-03-01 10:00:{s} | 0 | {p} |\n"),
+           table("| time | gpu | mem_used_pct |\n|---|---|---|\n", "| 2026-03-01 10:00:{s} | 0 | {p} |\n"),
            table("time gpu mem_used_pct\n", "{epoch} 0 {p}\n"),
            table("", "{{\"time\": {epoch}, \"gpu\": 0, \"gpu_mem_used_percent\": {p}}}\n"),
            table("time,metric,value,gpu\n", "{epoch},gpu_mem_used_percent,{p},0\n"),
