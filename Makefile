@@ -313,7 +313,7 @@ deb: ## build dist/vramtrack_VERSION_ARCH.deb from the binary that `make test` t
 
 try-deb: deb ##+ try the .deb's installation, upgrade, removal and purge in a bare Debian (needs root)
 	@scripts/setup.sh chroot
-	@scripts/try_deb.sh build/release
+	@scripts/try_deb.sh dist/vramtrack_$(VERSION)_$$(dpkg --print-architecture).deb
 
 portable: ## build dist/vramtrack-VERSION-linux-ARCH.tar.gz: one binary, with the agent, that needs only glibc
 	@scripts/setup.sh build web package

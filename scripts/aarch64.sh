@@ -1,6 +1,6 @@
 #!/bin/sh
 # Cross-builds vramtrack for aarch64 (Jetson, Grace) on an x86-64 machine, runs its unit tests under qemu-user, and packs the .deb and
-# the portable archive into dist/.
+# the portable archive into dist/, which scripts/try_deb.sh and scripts/try_portable.sh try.
 #
 #   scripts/aarch64.sh [tests] [packages]      default: both
 #
@@ -43,7 +43,7 @@ inside() { # runs in the chroot, in /src
           -DVRAMTRACK_TESTS=OFF -DVRAMTRACK_PORTABLE=ON >build/aarch64/configure.log ||
           { cat build/aarch64/configure.log; exit 1; }
         scripts/compile.sh build/aarch64/portable --target product
-        OBJDUMP=aarch64-linux-gnu-objdump scripts/portable.sh build/aarch64/portable aarch64
+        CC=aarch64-linux-gnu-gcc OBJDUMP=aarch64-linux-gnu-objdump scripts/portable.sh build/aarch64/portable aarch64
         ;;
     esac
   done
@@ -94,16 +94,16 @@ if [ "${AARCH64_STAGE:-}" = "" ]; then
 fi
 
 mkdir -p build/aarch64 build/roots
-if [ ! -e "$root/complete" ]; then
+arm64="libfmt-dev libsqlite3-dev zlib1g-dev libzstd-dev libdw-dev libbz2-dev liblzma-dev libncurses-dev libtomlplusplus-dev libboost-dev
+       libcpp-httplib-dev libssl-dev prometheus-cpp-dev libre2-dev libsnappy-dev libgtest-dev libgmock-dev librapidcheck-dev libvulkan-dev"
+wanted=$(for package in g++ g++-aarch64-linux-gnu cmake ninja-build pkg-config dpkg-dev file git make python3 ca-certificates \
+  qemu-user-static gzip nodejs npm ccache tzdata nlohmann-json3-dev libcli11-dev libexpected-dev opencl-c-headers; do echo $package; done
+  for package in $arm64; do echo "$package:arm64"; done)
+if [ "$(cat "$root/complete" 2>/dev/null)" != "$wanted" ]; then
   echo "aarch64: making build/roots/aarch64, a Debian 12 with the cross compiler and arm64's libraries"
-  arm64="libfmt-dev libsqlite3-dev zlib1g-dev libzstd-dev libncurses-dev libtomlplusplus-dev libboost-dev libcpp-httplib-dev
-         libssl-dev prometheus-cpp-dev libre2-dev libsnappy-dev libgtest-dev libgmock-dev librapidcheck-dev libvulkan-dev"
-  wanted=$(for package in g++ g++-aarch64-linux-gnu cmake ninja-build pkg-config dpkg-dev file git make python3 ca-certificates \
-    qemu-user-static gzip nodejs npm ccache tzdata nlohmann-json3-dev libcli11-dev libexpected-dev opencl-c-headers; do echo $package; done
-    for package in $arm64; do echo "$package:arm64"; done)
   rm -rf "$root"
   mmdebstrap --quiet --variant=minbase --architectures=amd64,arm64 --include="$(echo $wanted | tr ' ' ',')" bookworm "$root"
-  touch "$root/complete"
+  echo "$wanted" >"$root/complete"
 fi
 scripts/library_sources.sh # with this machine's apt, and its versions: the chroot's are the same Debian's
 

@@ -2,7 +2,7 @@
 # Packs the portable binary into dist/vramtrack-VERSION-linux-ARCH.tar.gz, after checking that it needs glibc and
 # nothing else, and that docs/install.md names the oldest glibc it runs on.
 #
-#   scripts/portable.sh BUILD_DIR [ARCH]      of the preset `portable`; ARCH: this machine's. OBJDUMP: that of ARCH
+#   scripts/portable.sh BUILD_DIR [ARCH]      of the preset `portable`; ARCH: this machine's. OBJDUMP, CC: those of ARCH
 set -eu
 cd "$(dirname "$0")/.."
 binary=$1/vramtrack
@@ -32,7 +32,8 @@ rm -rf "$stage"
 cmake --install "$1" --prefix "$PWD/$stage" --strip >/dev/null
 scripts/third_party_licenses.sh >"$stage/THIRD_PARTY_LICENSES"
 
-# The probe lies beside the binary, loads into old containers, and names a line. Another processor's can be looked at only.
+# The probe lies beside the binary, loads into old containers, and names a line. Another processor's runs where it is tried
+# (scripts/try_portable.sh).
 for probe in "$stage"/lib/vramtrack/libvramtrack_probe.so "$stage"/lib/vramtrack/libvramtrack_probe_cuda.so; do
   floor_of_probe=$(scripts/glibc_floor.sh "$probe")
   if [ "$(printf '%s\n' "$floor_of_probe" 2.17 | sort -V | tail -n 1)" != 2.17 ]; then
@@ -40,8 +41,8 @@ for probe in "$stage"/lib/vramtrack/libvramtrack_probe.so "$stage"/lib/vramtrack
     exit 1
   fi
 done
+tests/packages/named_line.sh make "$1/named_line"
 if [ "${2:-$(uname -m)}" = "$(uname -m)" ]; then
-  tests/packages/named_line.sh make "$1/named_line"
   tests/packages/named_line.sh run "$1/named_line" "$stage/bin/vramtrack"
 fi
 

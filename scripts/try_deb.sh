@@ -2,14 +2,14 @@
 # Tries the .deb in a bare Debian: installation, an upgrade from a lower version, removal and purge. After each step it compares the
 # users, files, owners, permissions and leftovers with what they should be, and it starts the agent as the service does.
 #
-#   scripts/try_deb.sh BUILD_DIR [SUITE]      of the .deb's build; SUITE: bookworm
+#   scripts/try_deb.sh DEB [SUITE]      SUITE: bookworm
 #
-# Needs root, mmdebstrap and a mirror. The bare Debian is kept in build/roots for the next run. All mounts
-# are in a namespace of this script and end with it. systemd does not run inside, so starts and stops of the services are tried
+# Needs root, mmdebstrap and a mirror; one of aarch64 is tried on x86-64 after `make aarch64`. The bare Debian is kept in build/roots for the
+# next run. All mounts are in a namespace of this script and end with it. systemd does not run inside, so starts and stops of the services are tried
 # with a systemctl that writes down what it is asked to do.
 set -eu
 cd "$(dirname "$0")/.."
-build=$1
+deb=$1
 suite=${2:-bookworm}
 roots=$PWD/build/roots
 root=$roots/try-deb
@@ -49,32 +49,23 @@ mkdir -p "$roots"
 packages=$roots/packages
 rm -rf "$packages"
 mkdir -p "$packages"
-version=$(cat VERSION)
+version=$(dpkg-deb -f "$deb" Version)
+dpkg-deb -R "$deb" "$packages/content"
 for of in 0.0.9 "$version" 99.0.0; do
-  (cd "$build" && cpack -G DEB -D CPACK_PACKAGE_VERSION="$of" -B "$packages/$of" >"$packages/cpack.log") || {
-    tail -n 20 "$packages/cpack.log" >&2
-    exit 1
-  }
-  mv "$packages/$of"/*.deb "$packages/vramtrack-$of.deb"
+  sed -i "s/^Version: .*/Version: $of/" "$packages/content/DEBIAN/control"
+  dpkg-deb -b "$packages/content" "$packages/vramtrack-$of.deb" >/dev/null
 done
+rm -rf "$packages/content"
 
 # The bare Debian, with what the package depends on.
-base=$roots/$suite.tar
-if [ ! -s "$base" ]; then
-  depends=$(dpkg-deb -f "$packages/vramtrack-$version.deb" Depends | tr ',' '\n' | sed 's/|.*//; s/(.*//' | tr -d ' ' | paste -sd,)
-  mmdebstrap --quiet --format=tar --variant=minbase --include="$depends,init-system-helpers" "$suite" "$base.new"
-  mv "$base.new" "$base"
-fi
-rm -rf "$root"
-mkdir -p "$root"
-tar -xf "$base" -C "$root"
+depends=$(dpkg-deb -f "$deb" Depends | tr ',' '\n' | sed 's/|.*//; s/(.*//' | tr -d ' ' | sort | paste -sd,)
+base=$(scripts/bare.sh make deb "$(dpkg-deb -f "$deb" Architecture)" "$suite" "$depends,init-system-helpers")
+scripts/bare.sh unpack "$base" "$root" named_line
 : >"$dpkg_log"
-mount -t proc proc "$root/proc"
 mount -t tmpfs tmpfs "$root/run"
 mkdir -p "$root/run/systemd/system"
 mkdir "$root/packages"
 cp "$packages"/*.deb "$root/packages/"
-tests/packages/named_line.sh make "$root/packages/named_line"
 # As if systemd ran: the maintainer scripts ask for a restart and a stop, and these are written down.
 cat >"$root/usr/local/bin/systemctl" <<'END'
 #!/bin/sh
@@ -121,7 +112,7 @@ leftovers() {
 echo "installation of 0.0.9"
 check "dpkg -i" run dpkg -i /packages/vramtrack-0.0.9.deb
 check "its program runs" run vramtrack --version
-check "the probe names the line of a program that leaks" run /packages/named_line/named_line.sh run /packages/named_line vramtrack
+check "the probe names what a program leaks" run /named_line/named_line.sh run /named_line vramtrack
 check "there is a user vramtrack" inside getent passwd vramtrack
 check "it has a number of the system's" inside sh -c '[ $(id -u vramtrack) -lt 1000 ]'
 check "it cannot log in" inside sh -c 'getent passwd vramtrack | grep -q nologin$'
@@ -144,7 +135,7 @@ if start_agent; then
   equal "its socket's folder" "$(owner /run/vramtrack)" "vramtrack:vramtrack 755"
   equal "its recording's folder" "$(owner /var/lib/vramtrack)" "vramtrack:vramtrack 750"
   equal "its recording" "$(owner /var/lib/vramtrack/vramtrack.db)" "vramtrack:vramtrack 600"
-  pid=$(inside sh -c 'for p in /proc/[0-9]*; do [ "$(readlink $p/exe)" = /usr/bin/vramtrack ] && basename $p; done' | head -n 1)
+  pid=$(inside sh -c 'for p in /proc/[0-9]*; do [ "$(cat $p/comm 2>/dev/null)" = vramtrack ] && basename $p; done' | head -n 1)
   equal "its user" "$(inside stat -c %U "/proc/$pid")" vramtrack
   equal "its capabilities" "$(inside sed -n 's/^CapEff:\t//p' "/proc/$pid/status")" 0000000000080004
   equal "what a program it starts would get" "$(inside sed -n 's/^CapAmb:\t//p' "/proc/$pid/status")" 0000000000000000

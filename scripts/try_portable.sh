@@ -2,31 +2,28 @@
 # Unpacks the portable archive in a bare Debian 12, analyses a simulated log there, runs a program that leaks under the probe, and asks
 # the agent that it starts.
 #
-#   scripts/try_portable.sh ARCHIVE
+#   scripts/try_portable.sh ARCHIVE [SUITE]
 #
-# Needs root and mmdebstrap. The bare Debian is kept in build/roots for the next run. All mounts are in a namespace of this script.
+# Needs root and mmdebstrap; an archive of aarch64 is tried on x86-64 after `make aarch64`. The bare Debian is kept in build/roots for the
+# next run. All mounts are in a namespace of this script.
 set -eu
 cd "$(dirname "$0")/.."
 if [ "$(id -u)" != 0 ]; then
   echo "try_portable: needs root, for a chroot: run sudo $0 $*" >&2
   exit 1
 fi
-base=$PWD/build/roots/bare.tar
+if [ "${TRY_PORTABLE_BASE:-}" = "" ]; then
+  case $1 in
+    *-aarch64.tar.gz) arch=arm64 ;;
+    *) arch=amd64 ;;
+  esac
+  TRY_PORTABLE_BASE=$(scripts/bare.sh make bare $arch "${2:-bookworm}")
+  export TRY_PORTABLE_BASE
+  exec unshare --mount --pid --net --fork --kill-child "$0" "$@"
+fi
 root=$PWD/build/roots/try-portable
-if [ ! -s "$base" ]; then
-  mkdir -p build/roots
-  mmdebstrap --quiet --format=tar --variant=minbase bookworm "$base.new"
-  mv "$base.new" "$base"
-fi
-if [ "${TRY_PORTABLE_NAMESPACE:-}" = "" ]; then
-  TRY_PORTABLE_NAMESPACE=1 exec unshare --mount --pid --net --fork --kill-child "$0" "$@"
-fi
-rm -rf "$root"
-mkdir -p "$root"
-tar -xf "$base" -C "$root"
+scripts/bare.sh unpack "$TRY_PORTABLE_BASE" "$root" opt/named_line
 tar -xzf "$1" -C "$root/opt"
-tests/packages/named_line.sh make "$root/opt/named_line"
-mount -t proc proc "$root/proc"
 ip link set lo up 2>/dev/null || python3 - <<'END'
 import fcntl, socket, struct
 with socket.socket() as s:  # SIOCSIFFLAGS: lo is up and running

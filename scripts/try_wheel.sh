@@ -1,9 +1,10 @@
 #!/bin/sh
 # Installs the wheel and the portable archive of a folder, without the sources, a compiler or the network, and tries what came with them.
 #
-#   scripts/try_wheel.sh DIST [NAMED_LINE]       here; NAMED_LINE: a folder that tests/packages/named_line.sh has made
-#   scripts/try_wheel.sh --bare DIST [SUITE...]  in bare systems with Python: Debian 12, and Ubuntu 22.04 and 24.04 where the keys of its archive
-#                                                are in /usr/share/keyrings (root and mmdebstrap; the systems are kept in build/roots)
+#   scripts/try_wheel.sh DIST [NAMED_LINE]              here; NAMED_LINE: a folder that tests/packages/named_line.sh has made
+#   scripts/try_wheel.sh --bare DIST [[ARCH:]SUITE...]  in bare systems with Python: Debian 12, and Ubuntu 22.04 and 24.04 where the keys of its
+#                                                       archive are in /usr/share/keyrings (root and mmdebstrap; the systems are kept in
+#                                                       build/roots). arm64:bookworm: aarch64's on x86-64, after `make aarch64`
 set -eu
 if [ "$1" = --bare ]; then
   cd "$(dirname "$0")/.."
@@ -11,7 +12,7 @@ if [ "$1" = --bare ]; then
     echo "try_wheel: needs root, for a chroot: run sudo $0 $*" >&2
     exit 1
   fi
-  if [ "${TRY_WHEEL_NAMESPACE:-}" = "" ]; then
+  if [ "${TRY_WHEEL_BASE:-}" = "" ]; then
     dist=$2
     shift 2
     if [ $# = 0 ]; then
@@ -22,25 +23,20 @@ if [ "$1" = --bare ]; then
         echo "try_wheel: not tried on Ubuntu: the keys of its archive are not here (/usr/share/keyrings/ubuntu-archive-keyring.gpg)"
       fi
     fi
-    for suite in "$@"; do
-      base=build/roots/bare-python-$suite.tar
-      if [ ! -s "$base" ]; then
-        mkdir -p build/roots
-        mmdebstrap --quiet --format=tar --variant=minbase --components=main,universe --include=python3-venv "$suite" "$base.new"
-        mv "$base.new" "$base"
-      fi
-      TRY_WHEEL_NAMESPACE=1 unshare --mount --pid --net --fork --kill-child "$0" --bare "$dist" "$base"
+    for system in "$@"; do
+      case $system in
+        *:*) arch=${system%%:*} ;;
+        *) arch=$(dpkg --print-architecture) ;;
+      esac
+      base=$(scripts/bare.sh make python "$arch" "${system##*:}" python3-venv)
+      TRY_WHEEL_BASE=$base unshare --mount --pid --net --fork --kill-child "$0" --bare "$dist"
     done
     exit 0
   fi
   root=$PWD/build/roots/try-wheel
-  rm -rf "$root"
-  mkdir -p "$root"
-  tar -xf "$3" -C "$root"
+  scripts/bare.sh unpack "$TRY_WHEEL_BASE" "$root" opt/named_line
   cp -R "$2" "$root/opt/dist"
   cp "$0" "$root/opt/try_wheel.sh"
-  tests/packages/named_line.sh make "$root/opt/named_line"
-  mount -t proc proc "$root/proc"
   exec chroot "$root" /usr/bin/env -i PATH=/usr/bin:/bin HOME=/root LC_ALL=C.UTF-8 /opt/try_wheel.sh /opt/dist /opt/named_line
 fi
 

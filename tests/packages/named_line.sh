@@ -13,7 +13,7 @@ if [ "$1" = make ]; then
   mkdir -p "$folder"
   "${CC:-cc}" -shared -fPIC -O2 -Wl,-soname,libcuda.so.1 -o "$folder/libcuda.so.1" "$sources/driver.c"
   "${CC:-cc}" -O1 -g -o "$folder/leak" "$sources/leak.c" -ldl
-  grep -n 'LEAK HERE' "$sources/leak.c" | cut -d: -f1 >"$folder/line"
+  echo "leak.c:$(grep -n 'LEAK HERE' "$sources/leak.c" | cut -d: -f1) decode_frame" >"$folder/wanted"
   cp "$0" "$folder/named_line.sh"
   exit 0
 fi
@@ -29,7 +29,7 @@ LD_LIBRARY_PATH=$folder "$vramtrack" run --output "$work/trace" -- "$folder/leak
   exit 1
 }
 "$vramtrack" trace report "$work/trace" >"$work/report" || [ $? = 1 ] # 1: a line leaks
-wanted="leak.c:$(cat "$folder/line") decode_frame"
+wanted=$(cat "$folder/wanted")
 if ! grep -q "LEAK at .*$wanted" "$work/said" || ! grep -q "$wanted" "$work/report"; then
   cat "$work/said" "$work/report" >&2
   echo "named_line: '$wanted' was not named" >&2
