@@ -202,7 +202,7 @@ std::optional<Evidence> rise_of(const Window& w) {
   const double seen = seen_before(w, e);
   // A window in which the floor fell by a fifth does not hold a single rise.
   const bool fell = w.first < w.floors.regime;
-  e.new_high = !fell && seen <= e.start_bytes + kSeenShare * e.net_bytes;
+  e.new_high = !fell && seen - e.start_bytes <= kSeenShare * e.net_bytes;
   e.stopped = e.since_high_s > kStoppedGaps * std::max(e.longest_gap_s, Scales::width_s(w.k));
   if (e.new_high && !e.stopped)
     compare_peaks(w, e);

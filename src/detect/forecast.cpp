@@ -144,7 +144,8 @@ std::optional<Parabola> parabola_through(const std::vector<double>& t, const std
   return Parabola{c1 + c2 * (2 * end - a), c2, std::sqrt(variance / q2), squares, clipped(products, squares)};
 }
 
-/// Floors and peaks of the window's buckets, by the seconds since its start.
+/// Floors and peaks of the window's buckets, by the seconds since its start. Bytes are counted from the first floor:
+/// however high the level, sums over them round alike, and ties are decided alike.
 struct Stretch {
   std::vector<double> t, floors, peaks;
 
@@ -157,11 +158,13 @@ struct Stretch {
 Stretch stretch_of(const Scales& scales, const Evidence& window) {
   const Level& level = scales.level(window.level);
   Stretch out;
+  double base = 0;
   for (std::size_t i = 0; i < level.size(); ++i) {
     if (scales.end_of(window.level, level[i].slot) < window.start) continue;
+    if (out.t.empty()) base = static_cast<double>(level[i].floor_bytes);
     out.t.push_back(seconds_between(window.start, scales.end_of(window.level, level[i].slot)));
-    out.floors.push_back(static_cast<double>(level[i].floor_bytes));
-    out.peaks.push_back(static_cast<double>(level[i].peak_bytes));
+    out.floors.push_back(static_cast<double>(level[i].floor_bytes) - base);
+    out.peaks.push_back(static_cast<double>(level[i].peak_bytes) - base);
   }
   return out;
 }

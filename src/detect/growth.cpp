@@ -45,10 +45,12 @@ constexpr double kHalfKept = 0.5;
 constexpr double kUnseen_s = kSecondsPerMinute;
 constexpr double kUnseenShare = 0.02;
 
-/// Floors by the time at which each was: a rising floor is that of the beginning of its bucket.
+/// Floors by the time at which each was: a rising floor is that of the beginning of its bucket. Bytes are counted from
+/// the first one's: however high the level, sums over them round alike, and ties are decided alike.
 struct Floors {
   std::vector<double> t, bytes;
   Timestamp from{};
+  double base_bytes = 0;
   double width_s = 0;
 
   [[nodiscard]] Timestamp at(double t_s) const { return from + from_seconds(t_s); }
@@ -71,9 +73,13 @@ Floors floors_since(const Scales& scales, std::size_t k, Timestamp since) {
   for (std::size_t i = 0; i < level.size(); ++i) {
     const Timestamp at = scales.start_of(k, level[i].slot);
     if (scales.end_of(k, level[i].slot) <= since || level[i].slot < level.regimes().begins()) continue;
-    if (out.t.empty()) out.from = at;
+    const auto floor = static_cast<double>(level[i].floor_bytes);
+    if (out.t.empty()) {
+      out.from = at;
+      out.base_bytes = floor;
+    }
     out.t.push_back(seconds_between(out.from, at));
-    out.bytes.push_back(static_cast<double>(level[i].floor_bytes));
+    out.bytes.push_back(floor - out.base_bytes);
   }
   return out;
 }
@@ -153,21 +159,22 @@ std::optional<Onset> end_of_standstill(const Floors& floors) {
   if (late.slope_per_s > 0)
     t_s = std::clamp(knot_s + (stood_bytes - late.at(knot_s)) / late.slope_per_s, knot_s - floors.width_s,
                      knot_s + floors.width_s);
-  return Onset{floors.at(t_s), stood_bytes, floors.width_s};
+  return Onset{floors.at(t_s), floors.base_bytes + stood_bytes, floors.width_s};
 }
 
 /// How far back the rise continues, at about the same rate, before `onset`; nullopt if it does not.
 std::optional<Onset> earlier_part(const Floors& floors, Timestamp onset, double onset_bytes) {
-  const double rate = (floors.bytes.back() - onset_bytes) / seconds_between(onset, floors.at(floors.t.back()));
+  const double onset_rise = onset_bytes - floors.base_bytes;
+  const double rate = (floors.bytes.back() - onset_rise) / seconds_between(onset, floors.at(floors.t.back()));
   std::size_t i = 0;
   while (i + 1 < floors.t.size() && floors.bytes[i + 1] <= floors.bytes[0] + kStandShare / 2 * floors.rise()) ++i;
   const double before_s = seconds_between(floors.at(floors.t[i]), onset);
-  const double before = onset_bytes - floors.bytes[i];
+  const double before = onset_rise - floors.bytes[i];
   for (std::size_t k = i + 1; k < floors.t.size() && floors.at(floors.t[k]) <= onset; ++k)
     if (floors.bytes[k] - floors.bytes[k - 1] > kMostlyLoad * before) return std::nullopt;
   if (before_s <= 0 || !(rate > 0) || before < rate / kAlikeRates * before_s || before > kAlikeRates * rate * before_s)
     return std::nullopt;
-  return Onset{floors.at(floors.t[i]), floors.bytes[i], floors.width_s};
+  return Onset{floors.at(floors.t[i]), floors.base_bytes + floors.bytes[i], floors.width_s};
 }
 
 /// Whether the floors show that the growth began at `other` and not at `onset`: what moves an onset is evidence, and
@@ -203,7 +210,7 @@ void Growth::see(const Scales& scales, std::size_t finest, const Evidence& e, do
   }
   // Ripples on what stands still do not keep it alive.
   const double top_bytes = e.start_bytes + e.net_bytes;
-  if (top_bytes > high_bytes_ + kNewHighShare * std::max(0.0, high_bytes_ - onset_bytes_)) {
+  if (top_bytes - high_bytes_ > kNewHighShare * std::max(0.0, high_bytes_ - onset_bytes_)) {
     seen_ = high_at_ = now;
     high_bytes_ = top_bytes;
   }
@@ -219,7 +226,7 @@ void Growth::review(const Scales& scales, std::size_t finest, Timestamp now) {
   const Floors own = floors_from(scales, level(scales, finest), onset_);
   if (const std::size_t loaded = own.t.size() < kLeastPoints ? 0 : end_of_load(own); loaded > 0) {
     onset_ = own.at(own.t[loaded]);
-    onset_bytes_ = own.bytes[loaded];
+    onset_bytes_ = own.base_bytes + own.bytes[loaded];
     reviewed_age_s_ = std::max(1.0, seconds_between(onset_, now));
   }
   const Timestamp since = onset_ - from_seconds(kLookBack * reviewed_age_s_);
@@ -262,7 +269,7 @@ bool Growth::changes_regime(const Scales& scales, std::size_t finest, Timestamp 
     t_s = std::clamp(t_s + (late.at(t_s) - early.at(t_s)) / (early.slope_per_s - late.slope_per_s),
                      knot_s - floors.width_s, knot_s + floors.width_s);
   onset_ = floors.at(t_s);
-  onset_bytes_ = late.at(t_s);
+  onset_bytes_ = floors.base_bytes + late.at(t_s);
   confidence_ = 0;
   follows_ = true;
   foretold_age_s_ = 0;
@@ -296,7 +303,7 @@ void Growth::check(const Scales& scales, std::size_t finest, bool stands, Timest
   if (!lives_) return;
   const Level& level = scales.level(seen_level_);
   if (level.size() > 0 && scales.start_of(seen_level_, level.back().slot) >= onset_ &&
-      static_cast<double>(level.back().peak_bytes) < onset_bytes_ + kHalfKept * (high_bytes_ - onset_bytes_))
+      static_cast<double>(level.back().peak_bytes) - onset_bytes_ < kHalfKept * (high_bytes_ - onset_bytes_))
     return end();
   if (stands || seconds_between(seen_, now) < std::max(kUnseen_s, kUnseenShare * seconds_between(onset_, now))) return;
   seen_ = now;

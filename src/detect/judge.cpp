@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "detect/calibration.hpp"
 #include "detect/forecast.hpp"
@@ -257,7 +258,7 @@ void Judge::observe_derived() {
   // The limit of a process falls when another process takes memory; its earlier high says nothing then.
   const auto high = static_cast<double>(limit_bytes_ && epoch_high_ >= *limit_bytes_ ? last_bytes_ : epoch_high_);
   const auto limit = [&](double bytes, double share) {
-    return limit_bytes_ ? std::optional(bytes + share * std::max(0.0, *limit_bytes_ - high)) : std::nullopt;
+    return limit_bytes_ ? std::optional(bytes + std::floor(share * std::max(0.0, *limit_bytes_ - high))) : std::nullopt;
   };
   const auto free_bytes = limit_bytes_ ? std::optional(*limit_bytes_ - creep_.first_bytes()) : std::nullopt;
   const bool separable = creep_.separable(free_bytes);
@@ -366,7 +367,7 @@ void Judge::on_finest() {
   const Bucket& closed = scales_.level(0).back();
   const auto peak = static_cast<double>(closed.peak_bytes);
   for (Standing* standing : {&suspicion_, &alert_}) {
-    if (!standing->stands() || peak >= standing->start_bytes() + kHalfKept * standing->net_bytes()) continue;
+    if (!standing->stands() || peak - standing->start_bytes() >= kHalfKept * standing->net_bytes()) continue;
     // If all of it is gone, the program ended or was restarted; if only the growth is gone, it was a cycle after all.
     const bool all =
         peak < kReleasedShare * standing->start_bytes() || peak < kNothingShare * static_cast<double>(epoch_high_);

@@ -31,7 +31,7 @@ double median_gap_s(const Scales& scales, std::size_t k, float near_bytes) {
   float high = level[0].floor_bytes;
   std::optional<Timestamp> high_at;
   for (std::size_t i = 1; i < level.size(); ++i) {
-    if (level[i].floor_bytes <= high + near_bytes) continue;
+    if (level[i].floor_bytes - high <= near_bytes) continue;
     high = level[i].floor_bytes;
     const Timestamp at = scales.start_of(k, level[i].slot);
     if (high_at) gaps_s[gaps++] = static_cast<float>(seconds_between(*high_at, at));
@@ -63,12 +63,12 @@ Pause pause_of(const Scales& scales, std::size_t finest, Timestamp start, double
   Timestamp high_at = start;
   float high = first < level.size() ? level[first].floor_bytes : 0;
   for (std::size_t i = first + 1; i < level.size(); ++i) {
-    if (level[i].floor_bytes <= high + near_bytes) continue;
+    if (level[i].floor_bytes - high <= near_bytes) continue;
     high = level[i].floor_bytes;
     ++highs;
     // A whole bucket is at least as high as its floor, so the rise came before it.
     high_at = std::max(start, scales.start_of(k, level[i].slot));
-    if (high >= highest - near_bytes) break;
+    if (highest - high <= near_bytes) break;
   }
   pause.rose_s = std::max(0.0, seconds_between(start, high_at));
   if (highs > 1) pause.usual_s = pause.rose_s / highs;
@@ -80,7 +80,7 @@ Pause pause_of(const Scales& scales, std::size_t finest, Timestamp start, double
   float late_high = 0;
   for (std::size_t i = level.size(); i-- > 0 && (i + 1 == level.size() || scales.end_of(k, level[i].slot) > late);)
     late_high = std::max(late_high, level[i].floor_bytes);
-  if (late_high >= highest - static_cast<float>(kLeftShare * net_bytes)) pause.still_s = still_s;
+  if (highest - late_high <= static_cast<float>(kLeftShare * net_bytes)) pause.still_s = still_s;
   return pause;
 }
 

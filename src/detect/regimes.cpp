@@ -47,12 +47,12 @@ bool Regimes::push(std::int32_t slot, float floor_bytes) {
   }
   if (floor_bytes > high_bytes_) {
     high_bytes_ = floor_bytes;
-    if (near_high_bytes_ < high_bytes_ - kNearShare * (high_bytes_ - low_bytes_)) {
+    if (high_bytes_ - near_high_bytes_ > kNearShare * (high_bytes_ - low_bytes_)) {
       near_high_bytes_ = floor_bytes;
       high_from_ = slot;
     }
   }
-  if (floor_bytes <= low_bytes_ + kNearShare * (high_bytes_ - low_bytes_)) low_until_ = slot;
+  if (floor_bytes - low_bytes_ <= kNearShare * (high_bytes_ - low_bytes_)) low_until_ = slot;
   return false;
 }
 

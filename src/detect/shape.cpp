@@ -121,7 +121,7 @@ void Jumps::on_close(const Scales& scales, double spike_share, double min_bytes,
 SpikeOutcome Jumps::outcome(const Scales& scales, Timestamp now, double floor_now_bytes) const {
   if (!last_) return SpikeOutcome::none;
   const double jump = last_->top_bytes - last_->from_bytes;
-  if (floor_now_bytes < last_->from_bytes + kGoneShare * jump) return SpikeOutcome::none;
+  if (floor_now_bytes - last_->from_bytes < kGoneShare * jump) return SpikeOutcome::none;
   const double since = floor_now_bytes - last_->top_bytes;
   const Timestamp then = now - (now - last_->time) / kLatePart;
   const bool still = since > kGrownShare * jump && floor_now_bytes - scales.floor_at(then) >= kLateShare * since;

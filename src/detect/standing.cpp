@@ -62,7 +62,7 @@ void Standing::end() {
 
 bool Standing::is_given_back(const Level& level) const {
   // A level that has just restarted has nothing to compare with.
-  return level.size() > 0 && static_cast<double>(level.back().peak_bytes) < start_bytes_ + kKeptShare * net_bytes_;
+  return level.size() > 0 && static_cast<double>(level.back().peak_bytes) - start_bytes_ < kKeptShare * net_bytes_;
 }
 
 double Standing::patience_s(const Level& level) const {

@@ -80,9 +80,9 @@ std::array<double, kBets> nats_since(const Level& level, std::size_t first) {
 
 std::size_t without_flat_beginning(const Floors& floors, std::size_t first) {
   const double base = floors.bytes[first];
-  const double flat = base + kFlatShare * (floors.bytes[floors.size - 1] - base);
+  const double flat = kFlatShare * (floors.bytes[floors.size - 1] - base);
   for (std::size_t i = floors.size - 1; i > first; --i)
-    if (floors.bytes[i] <= flat) return i;
+    if (floors.bytes[i] - base <= flat) return i;
   return first;
 }
 

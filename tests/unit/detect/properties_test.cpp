@@ -92,36 +92,56 @@ int any(int from, int to) {
   return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(from, to));
 }
 
-/// One to four stretches, each going on where the one before ended: straight up, stairs, a sawtooth whose floor rises,
-/// flat, a walk, a rise that settles, a drop. Whole MiB, as drivers report them. Half of all lives raise an alert.
-Series any_life(double low_mib, double high_mib, std::optional<double> given_period_s = std::nullopt) {
-  const int stretches = any(1, 5);
-  const double period_s = given_period_s ? *given_period_s : *rc::gen::element(1.0, 2.0, 5.0, 10.0, 15.0, 60.0);
-  std::mt19937_64 random(*rc::gen::arbitrary<std::uint32_t>());
+/// A stretch of a life, which goes on where the one before ended: straight up (kinds 0 to 2), stairs, a sawtooth whose
+/// floor rises, a walk, a rise that settles, flat, a drop.
+struct Stretch {
+  int kind = 0;
+  int samples = 0;
+  double rate = 0;
+  double size = 0;
+  double noise = 0;
+};
+
+/// Whole MiB, as drivers report them.
+Series life_through(double low_mib, double high_mib, double period_s, std::uint32_t seed, double level,
+                    const std::vector<Stretch>& stretches) {
+  std::mt19937_64 random(seed);
   const auto jitter = [&] { return std::uniform_real_distribution<double>(-1, 1)(random); };
   Series series;
-  double level = low_mib + any(0, 8000);
-  for (int s = 0; s < stretches; ++s) {
-    const int kind = any(0, 9);
-    const int samples = any(60, 900);
-    const double rate = 0.1 * any(5, 100);
-    const double size = any(100, 4000);
-    const double noise = *rc::gen::element(0.0, 2.0, 20.0);
+  for (const Stretch& s : stretches) {
     const double base = level;
-    if (kind == 8) level = low_mib;
-    for (int i = 0; i < samples; ++i) {
+    if (s.kind == 8) level = low_mib;
+    for (int i = 0; i < s.samples; ++i) {
       double tooth = 0;
-      if (kind <= 2) level += rate;
-      if (kind == 3 && i % 20 == 19) level += 0.2 * size;
-      if (kind == 4) tooth = size * (i % 12) / 12, level += 0.5 * rate;
-      if (kind == 5) level += 8 * jitter();
-      if (kind == 6) level = base + size * (1 - std::exp(-i / 60.0));
+      if (s.kind <= 2) level += s.rate;
+      if (s.kind == 3 && i % 20 == 19) level += 0.2 * s.size;
+      if (s.kind == 4) tooth = s.size * (i % 12) / 12, level += 0.5 * s.rate;
+      if (s.kind == 5) level += 8 * jitter();
+      if (s.kind == 6) level = base + s.size * (1 - std::exp(-i / 60.0));
       level = std::clamp(level, low_mib, high_mib);
-      const double mib = std::clamp(std::floor(level + tooth + noise * jitter()), low_mib, high_mib);
+      const double mib = std::clamp(std::floor(level + tooth + s.noise * jitter()), low_mib, high_mib);
       series.push_back({static_cast<double>(series.size()) * period_s, mib * kMiB});
     }
   }
   return series;
+}
+
+/// One to four stretches. Half of all lives raise an alert.
+Series any_life(double low_mib, double high_mib, std::optional<double> given_period_s = std::nullopt) {
+  const int count = any(1, 5);
+  const double period_s = given_period_s ? *given_period_s : *rc::gen::element(1.0, 2.0, 5.0, 10.0, 15.0, 60.0);
+  const auto seed = *rc::gen::arbitrary<std::uint32_t>();
+  const double level = low_mib + any(0, 8000);
+  std::vector<Stretch> stretches;
+  for (int i = 0; i < count; ++i) {
+    Stretch& s = stretches.emplace_back();
+    s.kind = any(0, 9);
+    s.samples = any(60, 900);
+    s.rate = 0.1 * any(5, 100);
+    s.size = any(100, 4000);
+    s.noise = *rc::gen::element(0.0, 2.0, 20.0);
+  }
+  return life_through(low_mib, high_mib, period_s, seed, level, stretches);
 }
 
 Series changed(Series series, const std::function<void(Point&)>& change) {
@@ -237,21 +257,45 @@ RC_GTEST_PROP(Property, AShiftInTimeShiftsTheOnsetAndNothingElse, ()) {
 
 // Exact while the series keeps above four fifths of its highest level before the shift: falling below that is a new
 // regime or a restart, and a share of the level by its nature. Levels are whole MiB below 16 TiB, which the judge's
-// floats hold exactly. Patterns and the words of rest are shares of the level, too, and may change; alerts, their
-// confidence, rate and end do not.
+// floats hold exactly; it compares differences of levels, which round alike at any level. Patterns and the words of
+// rest are shares of the level, too, and may change; alerts, their confidence, rate, onset and end do not.
+struct Shifted {
+  std::string plain, shifted;
+};
+Shifted shifted(const Series& series, double shift_bytes) {
+  const auto alerts = [&](double by_bytes) {
+    const Told told =
+        watch(changed(series, [&](Point& p) { p.bytes += by_bytes; }), {.limit_bytes = 400 * kGiB + by_bytes});
+    std::string out;
+    for (const Change& c : told.changes) out += fmt::format("{}{} ", c.raised ? "+" : "-", c.at);
+    for (std::size_t i = 0; i < told.asked.size(); ++i)
+      if (const Finding& f = told.asked[i]; f.leak)
+        out += fmt::format("\n{}: confidence {:a} rate {:a} R^2 {:a} onset {} end {:a}", i, f.confidence,
+                           f.growth_bytes_per_s.mid, f.r_squared, iso8601(*f.onset), f.oom_in_s ? f.oom_in_s->mid : 0);
+    return out;
+  };
+  return {alerts(0), alerts(shift_bytes)};
+}
+
 RC_GTEST_PROP(Property, AShiftOfLevelAndLimitChangesNoAlert, ()) {
-  const Series series = any_life(152 * 1024, 188 * 1024);
-  const double shift = any(0, 200 * 1024) * kMiB;
-  const Setting plain;
-  const Told a = watch(series, plain);
-  const Told b =
-      watch(changed(series, [&](Point& p) { p.bytes += shift; }), {.limit_bytes = *plain.limit_bytes + shift});
-  for (const auto& [x, y] : same_leaks(a, b)) {
-    RC_ASSERT(std::abs(x.growth_bytes_per_s.mid - y.growth_bytes_per_s.mid) < 1);
-    RC_ASSERT(x.oom_in_s.has_value() == y.oom_in_s.has_value());
-    // Within rounding, except for whether a perfectly straight line bends: half a per cent at most.
-    if (x.oom_in_s) RC_ASSERT(std::abs(x.oom_in_s->mid - y.oom_in_s->mid) <= 0.01 * x.oom_in_s->mid);
-  }
+  const Shifted alerts = shifted(any_life(152 * 1024, 188 * 1024), any(0, 200 * 1024) * kMiB);
+  RC_CLASSIFY(!alerts.plain.empty(), "alerts");
+  RC_ASSERT(alerts.plain == alerts.shifted);
+}
+
+// Found by the property. The floors of a sawtooth may read the same from either end, so that two kinks explain them
+// equally well, and a threshold may lie so near to a level that a float's last digit decides.
+TEST(Property, AShiftOfLevelChangesNoTie) {
+  const std::vector<Stretch> stairs{
+      {7, 224, 0.5, 100, 2}, {4, 118, 0.9, 2951, 0}, {7, 60, 0.5, 100, 0}, {3, 757, 1.5, 1319, 2}};
+  const std::vector<Stretch> walk{{4, 206, 6.9, 2834, 2}, {5, 720, 3.9, 2654, 0}, {3, 162, 9, 3863, 2}};
+  constexpr double kLow = 152 * 1024;
+  const Shifted kink = shifted(life_through(kLow, 188 * 1024, 5, 0, kLow + 1, stairs), 133720 * kMiB);
+  EXPECT_EQ(kink.plain, kink.shifted);
+  EXPECT_FALSE(kink.plain.empty());
+  const Shifted high = shifted(life_through(kLow, 188 * 1024, 60, 2477068241, kLow + 1994, walk), 116804 * kMiB);
+  EXPECT_EQ(high.plain, high.shifted);
+  EXPECT_FALSE(high.plain.empty());
 }
 
 // --- the unit of time ---
