@@ -5,17 +5,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
+#include <initializer_list>
+#include <utility>
 
 #include "act/http_exchange.hpp"
+#include "core/json.hpp"
 #include "core/printable.hpp"
 #include "core/time.hpp"
 #include "host/small_file.hpp"
 
 namespace vramtrack::act {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::size_t kMostBody = std::size_t{32} << 20;
 constexpr std::size_t kMostToken = std::size_t{64} << 10;
@@ -44,15 +44,24 @@ Result<Url> server_of(const KubernetesAccess& access) {
   return url;
 }
 
-/// The value at /a/b in an untrusted document; null if there is none.
-Json at(const Json& document, const char* pointer) {
-  const Json::json_pointer where(pointer);
-  return document.contains(where) ? document.at(where) : Json();
+using Path = std::initializer_list<std::string_view>;
+
+/// The member of a member, and so on, in an untrusted document; null if there is none.
+const Json& at(const Json& document, Path path) {
+  static const Json none;
+  const Json* found = &document;
+  for (const std::string_view name : path)
+    if (found = found->find(name); found == nullptr) return none;
+  return *found;
 }
 
-std::string text_at(const Json& document, const char* pointer) {
-  const Json value = at(document, pointer);
-  return value.is_string() ? value.get<std::string>() : std::string();
+std::string text_at(const Json& document, Path path) {
+  const Json& value = at(document, path);
+  return value.is_string() ? value.text() : std::string();
+}
+
+bool is_true(const Json& value) {
+  return value.is_boolean() && value.get<bool>();
 }
 
 /// PATCHes the node with what `change` returns for its current state, again after a conflict; if `change` returns null,
@@ -66,7 +75,7 @@ Result<bool> patch_node(const KubernetesAccess& access, const std::string& node,
     Json patch = change(*known);
     if (patch.is_null()) return false;
     patch["metadata"]["resourceVersion"] = known->version;
-    const auto answer = ask_kubernetes(access, "PATCH", "/api/v1/nodes/" + node + suffix, patch.dump());
+    const auto answer = ask_kubernetes(access, "PATCH", "/api/v1/nodes/" + node + suffix, json_text(patch));
     if (!answer) return fail(answer.error());
     if (answer->is_ok()) return true;
     if (answer->status != 409 || tries == kMostConflicts) return fail(refusal_words(*answer));
@@ -81,31 +90,29 @@ Result<KubernetesAnswer> ask_eviction(const KubernetesAccess& access, const Kube
                {"metadata", {{"name", pod.name}, {"namespace", pod.space}}},
                {"deleteOptions", {{"preconditions", {{"uid", pod.uid}}}}}};
   const std::string path = fmt::format("/api/v1/namespaces/{}/pods/{}/eviction", pod.space, pod.name);
-  auto answer = ask_kubernetes(access, "POST", path, body.dump());
+  auto answer = ask_kubernetes(access, "POST", path, json_text(body));
   if (!answer || answer->status != 400 || answer->body.find("no kind \\\"Eviction\\\"") == std::string::npos)
     return answer;
   body["apiVersion"] = "policy/v1beta1";
-  return ask_kubernetes(access, "POST", path, body.dump());
+  return ask_kubernetes(access, "POST", path, json_text(body));
 }
 
 KubernetesPod parse_pod(const Json& item) {
   KubernetesPod pod;
-  pod.uid = text_at(item, "/metadata/uid");
-  pod.name = text_at(item, "/metadata/name");
-  pod.space = text_at(item, "/metadata/namespace");
-  const Json owners = at(item, "/metadata/ownerReferences");
-  for (const Json& owner : owners.is_array() ? owners : Json::array()) {
-    if (at(owner, "/controller") != Json(true)) continue;
+  pod.uid = text_at(item, {"metadata", "uid"});
+  pod.name = text_at(item, {"metadata", "name"});
+  pod.space = text_at(item, {"metadata", "namespace"});
+  for (const Json& owner : at(item, {"metadata", "ownerReferences"})) {
+    if (!is_true(at(owner, {"controller"}))) continue;
     pod.is_controlled = true;
-    pod.is_of_daemon_set = text_at(owner, "/kind") == "DaemonSet";
+    pod.is_of_daemon_set = text_at(owner, {"kind"}) == "DaemonSet";
   }
-  for (const char* kind :
-       {"/status/containerStatuses", "/status/initContainerStatuses", "/status/ephemeralContainerStatuses"}) {
-    const Json containers = at(item, kind);
-    for (const Json& container : containers.is_array() ? containers : Json::array()) {
-      const std::string id = text_at(container, "/containerID");  // "containerd://<64 hex>"; empty before it starts
+  for (const char* kind : {"containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"}) {
+    for (const Json& container : at(item, {"status", kind})) {
+      const std::string id = text_at(container, {"containerID"});  // "containerd://<64 hex>"; empty before it starts
       const std::size_t scheme = id.find("://");
-      if (const std::string name = text_at(container, "/name"); scheme != std::string::npos && is_kubernetes_name(name))
+      if (const std::string name = text_at(container, {"name"});
+          scheme != std::string::npos && is_kubernetes_name(name))
         pod.containers[id.substr(scheme + 3)] = name;
     }
   }
@@ -151,20 +158,22 @@ Result<KubernetesAnswer> ask_kubernetes(const KubernetesAccess& access, const st
 }
 
 std::string refusal_words(const KubernetesAnswer& answer) {
-  const Json document = Json::parse(answer.body, nullptr, false);
-  std::string message = text_at(document, "/message").substr(0, 300);
+  const Json document = Json::parse(answer.body).value_or(Json());
+  std::string message = text_at(document, {"message"}).substr(0, 300);
   // The cause says which budget it is, and how many pods it needs.
-  const std::string cause = text_at(document, "/details/causes/0/message").substr(0, 300);
+  const Json& causes = at(document, {"details", "causes"});
+  const Json first = causes.is_array() && causes.size() > 0 ? causes[std::size_t{0}] : Json();
+  const std::string cause = text_in(first, "message").substr(0, 300);
   if (answer.status == 429 && !cause.empty()) message += " " + cause;
   // 403 is also the response when a namespace is being deleted; then no role helps.
-  const bool lacks_role =
-      answer.status == 403 && text_at(document, "/details/causes/0/reason") != "NamespaceTerminating";
+  const bool lacks_role = answer.status == 403 && text_in(first, "reason") != "NamespaceTerminating";
   return fmt::format("the API server answered {}{}{}{}", answer.status, message.empty() ? "" : ": ", printable(message),
                      lacks_role ? "; give the service account the role of contrib/kubernetes" : "");
 }
 
 Result<std::vector<KubernetesPod>> parse_pods(std::string_view list) {
-  const Json items = at(Json::parse(list, nullptr, false), "/items");
+  const Json document = Json::parse(list).value_or(Json());
+  const Json& items = at(document, {"items"});
   if (!items.is_array()) return fail("the API server's answer is not a list of pods: it has no array 'items'");
   std::vector<KubernetesPod> pods;
   for (const Json& item : items)
@@ -217,11 +226,11 @@ Result<KubernetesNode> kubernetes_node(const KubernetesAccess& access, const std
   const auto answer = ask_kubernetes(access, "GET", "/api/v1/nodes/" + node);
   if (!answer) return fail(answer.error());
   if (!answer->is_ok()) return fail(refusal_words(*answer));
-  const Json document = Json::parse(answer->body, nullptr, false);
+  const Json document = Json::parse(answer->body).value_or(Json());
   KubernetesNode known;
-  known.version = text_at(document, "/metadata/resourceVersion");
-  known.is_unschedulable = at(document, "/spec/unschedulable") == Json(true);
-  known.cordoned_by = text_at(document, "/metadata/annotations/vramtrack.io~1cordoned-by");
+  known.version = text_at(document, {"metadata", "resourceVersion"});
+  known.is_unschedulable = is_true(at(document, {"spec", "unschedulable"}));
+  known.cordoned_by = text_at(document, {"metadata", "annotations", "vramtrack.io/cordoned-by"});
   if (known.version.empty()) return fail("the API server's answer is not a node: it has no resourceVersion");
   return known;
 }
@@ -239,13 +248,14 @@ Result<bool> set_cordon(const KubernetesAccess& access, const std::string& node,
   const std::string now = iso8601(std::chrono::floor<std::chrono::seconds>(time));
   const auto condition = [&](const KubernetesNode& known) {
     if (!is_ours(known)) return Json();
-    return Json{{"status",
-                 {{"conditions", Json::array({{{"type", kCondition},
-                                               {"status", is_on ? "True" : "False"},
-                                               {"lastHeartbeatTime", now},
-                                               {"lastTransitionTime", now},
-                                               {"reason", is_on ? "MemoryLeak" : "NoMemoryLeak"},
-                                               {"message", printable(message)}}})}}}};
+    Json conditions = Json::array();
+    conditions.push_back({{"type", kCondition},
+                          {"status", is_on ? "True" : "False"},
+                          {"lastHeartbeatTime", now},
+                          {"lastTransitionTime", now},
+                          {"reason", is_on ? "MemoryLeak" : "NoMemoryLeak"},
+                          {"message", printable(message)}});
+    return Json{{"status", {{"conditions", std::move(conditions)}}}};
   };
   // The annotation is set first and removed last: as long as it exists, an interrupted change can be undone.
   if (is_on) {

@@ -3,20 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "core/json.hpp"
 #include "core/printable.hpp"
 #include "report/view_json.hpp"
 
 namespace vramtrack::actuate {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr std::size_t kMostShown = 80;  ///< bytes of a foreign value in a message
 
 std::string shown(const Json& value) {
-  std::string text = printable_json(value.dump(-1, ' ', false, Json::error_handler_t::replace));
+  std::string text = json_text(value);
   if (text.size() > kMostShown) text = text.substr(0, kMostShown) + "...";
   return printable(text);
 }
@@ -27,10 +25,9 @@ class Reader {
   [[nodiscard]] const std::string& error() const { return error_; }
 
   const Json* member(const Json& in, const std::string& place, const char* name, bool is_required = true) {
-    const auto at = in.find(name);
-    if (at != in.end()) return &*at;
-    if (is_required) wrong(fmt::format("{}{} is missing", place, name));
-    return nullptr;
+    const Json* const at = in.find(name);
+    if (at == nullptr && is_required) wrong(fmt::format("{}{} is missing", place, name));
+    return at;
   }
 
   std::string text(const Json& in, const std::string& place, const char* name, bool is_required = true) {
@@ -124,8 +121,9 @@ Result<Timestamp> parse_rfc3339(const std::string& text) {
 }
 
 Result<Webhook> parse_webhook(std::string_view body) {
-  const Json in = Json::parse(body, nullptr, false);
-  if (in.is_discarded()) return fail("the body is not JSON; expected what Alertmanager posts to a webhook");
+  const auto parsed = Json::parse(body);
+  if (!parsed) return fail("the body is not JSON; expected what Alertmanager posts to a webhook");
+  const Json& in = *parsed;
   if (!in.is_object()) return fail(fmt::format("expected an object, got {}", shown(in)));
   Reader reader;
   Webhook out;

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <tuple>
 
 #include "core/json_text.hpp"
 #include "core/printable.hpp"
@@ -251,6 +253,8 @@ std::string json_text(const Json& value, int indent) {
 /// Makes the value of what nlohmann's parser meets; false ends it.
 class Json::Builder {
  public:
+  explicit Builder(std::size_t begin) : begin_(begin) {}
+
   using number_integer_t = nlohmann::json::number_integer_t;
   using number_unsigned_t = nlohmann::json::number_unsigned_t;
   using number_float_t = nlohmann::json::number_float_t;
@@ -274,7 +278,7 @@ class Json::Builder {
   }
   template <class Exception>
   bool parse_error(std::size_t position, const std::string& /*token*/, const Exception& /*why*/) {
-    error = fmt::format("offset {}: this is not valid JSON", position > 0 ? position - 1 : 0);
+    error = fmt::format("offset {}: this is not valid JSON", begin_ + (position > 0 ? position - 1 : 0));
     return false;
   }
 
@@ -285,7 +289,7 @@ class Json::Builder {
   Json& place() {
     if (open_.empty()) return root;
     Json& parent = *open_.back();
-    if (parent.is_object()) return parent[key_];
+    if (parent.is_object()) return parent.items().emplace_back(std::move(key_), Json()).second;
     parent.push_back({});
     return parent.back();
   }
@@ -304,16 +308,40 @@ class Json::Builder {
     return true;
   }
   bool close() {
+    if (open_.back()->is_object()) leave_out_repeated(open_.back()->items());
     open_.pop_back();
     return true;
   }
 
+  /// Of members of the same name, the value of the last stays, at the place of the first.
+  static void leave_out_repeated(Members& members) {
+    std::vector<std::size_t> by_name(members.size());
+    std::iota(by_name.begin(), by_name.end(), std::size_t{0});
+    std::sort(by_name.begin(), by_name.end(), [&members](std::size_t a, std::size_t b) {
+      return std::tie(members[a].first, a) < std::tie(members[b].first, b);
+    });
+    std::vector<bool> repeated(members.size());
+    bool any = false;
+    for (std::size_t i = 0, first = 0; i < by_name.size(); ++i) {
+      if (members[by_name[i]].first != members[by_name[first]].first) first = i;
+      if (i == first) continue;
+      members[by_name[first]].second = std::move(members[by_name[i]].second);
+      repeated[by_name[i]] = any = true;
+    }
+    if (!any) return;
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < members.size(); ++i)
+      if (!repeated[i] && kept++ != i) members[kept - 1] = std::move(members[i]);
+    members.resize(kept);
+  }
+
   std::vector<Json*> open_;
   std::string key_;
+  std::size_t begin_;
 };
 
-Result<Json> Json::parse(std::string_view text) {
-  Builder builder;
+Result<Json> Json::parse(std::string_view text, std::size_t begin) {
+  Builder builder(begin);
   if (!nlohmann::json::sax_parse(text, &builder)) return fail(std::move(builder.error));
   return std::move(builder.root);
 }

@@ -1,6 +1,5 @@
-// Json: a JSON value of a document of ours, to build, write and read back. nlohmann's takes seconds to compile in each
-// file that includes it: here it parses, in json.cpp alone. Documents of others, of any size and form, are read with it
-// directly.
+// Json: a JSON value, to build, write and read. nlohmann's takes seconds to compile in each file that includes it: here
+// it parses, in json.cpp alone.
 #pragma once
 
 #include <concepts>
@@ -68,9 +67,9 @@ class Json {
 
   static Json array();
   static Json object();
-  /// An error when `text` is not JSON or is nested more than 64 deep; it names the offset. Of members of the same name,
-  /// the last one counts.
-  static Result<Json> parse(std::string_view text);
+  /// An error when `text`, which may be of others, is not JSON or is nested more than 64 deep. It names the offset,
+  /// from `begin` on: where the text begins in its file. Of members of the same name, the last one counts. O(n log n).
+  static Result<Json> parse(std::string_view text, std::size_t begin = 0);
 
   [[nodiscard]] bool is_null() const { return std::holds_alternative<std::monostate>(value_); }
   [[nodiscard]] bool is_boolean() const { return std::holds_alternative<bool>(value_); }

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <nlohmann/json.hpp>
 #include <optional>
 
+#include "core/json.hpp"
 #include "host/small_file.hpp"
 
 namespace vramtrack {
@@ -14,35 +14,23 @@ constexpr std::size_t kMostBytes = std::size_t{1} << 20;
 constexpr std::size_t kMostName = 256;
 constexpr std::size_t kContainerId = 64;
 
-using Json = nlohmann::json;
-
 /// Null if it cannot be read or is not JSON: it is another program's file and may be in any state.
 Json json_file(const std::string& path) {
   const auto text = read_text_file(path, kMostBytes);
-  return text ? Json::parse(*text, nullptr, false) : Json();
+  return text ? Json::parse(*text).value_or(Json()) : Json();
 }
 
 /// The text `key` of the object `object` in the document; empty where there is none.
 std::string text_at(const Json& document, const char* object, const char* key) {
-  if (!document.is_object()) return {};
-  const auto inner = document.find(object);
-  if (inner == document.end() || !inner->is_object()) return {};
-  const auto value = inner->find(key);
-  return value != inner->end() && value->is_string() ? value->get<std::string>() : std::string();
+  const Json* const inner = document.find(object);
+  return inner != nullptr ? text_in(*inner, key) : std::string();
 }
 
 /// Podman's list: the name is in a JSON text within the JSON.
 std::string podman_image(const Json& containers, std::string_view id) {
-  if (!containers.is_array()) return {};
-  for (const Json& each : containers) {
-    if (!each.is_object() || each.value("id", Json()) != Json(std::string(id))) continue;
-    const auto metadata = each.find("metadata");
-    if (metadata == each.end() || !metadata->is_string()) return {};
-    const Json inner = Json::parse(metadata->get<std::string>(), nullptr, false);
-    if (!inner.is_object()) return {};
-    const auto name = inner.find("image-name");
-    return name != inner.end() && name->is_string() ? name->get<std::string>() : std::string();
-  }
+  for (const Json& each : containers)
+    if (text_in(each, "id") == id)
+      return text_in(Json::parse(text_in(each, "metadata")).value_or(Json()), "image-name");
   return {};
 }
 

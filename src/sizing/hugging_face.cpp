@@ -5,50 +5,17 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <set>
+
+#include "core/json.hpp"
 
 namespace vramtrack::sizing {
 namespace {
 
-using Json = nlohmann::json;
-
-constexpr int kDeepest = 64;
-
-/// Like nlohmann's parse(), with the offset of the error and a depth limit, since deep values cannot be destroyed.
-Result<Json> parse(std::string_view text, std::size_t begin) {
-  int depth = 0;
-  bool in_text = false;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const char c = text[at];
-    if (in_text) {
-      if (c == '\\')
-        ++at;
-      else if (c == '"')
-        in_text = false;
-    } else if (c == '"') {
-      in_text = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > kDeepest)
-        return fail(fmt::format("offset {}: JSON that is nested more than {} deep", begin + at, kDeepest));
-    } else if (c == '}' || c == ']') {
-      --depth;
-    }
-  }
-  try {
-    return Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    return fail(fmt::format("offset {}: this is not valid JSON", begin + (error.byte > 0 ? error.byte - 1 : 0)));
-  } catch (const Json::exception&) {
-    return fail(fmt::format("offset {}: a number that JSON does not allow", begin));
-  }
-}
-
 /// A member of an object; nullptr: missing or null.
 const Json* find(const Json& object, const char* key) {
-  if (!object.is_object()) return nullptr;
-  const auto at = object.find(key);
-  return at == object.end() || at->is_null() ? nullptr : &*at;
+  const Json* const at = object.find(key);
+  return at == nullptr || at->is_null() ? nullptr : at;
 }
 
 std::optional<double> number(const Json& object, const char* key) {
@@ -63,11 +30,6 @@ double number(const Json& object, std::initializer_list<const char*> keys, doubl
   for (const char* key : keys)
     if (const auto n = number(object, key)) return *n;
   return otherwise;
-}
-
-std::string text(const Json& object, const char* key) {
-  const Json* value = find(object, key);
-  return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
 }
 
 std::optional<bool> truth(const Json& object, const char* key) {
@@ -95,7 +57,7 @@ Status add_tensor(const std::string& name, const Json& tensor, ModelFacts& out) 
   const auto refuse = [&name](const std::string& what) { return fail(fmt::format("tensor '{}': {}", name, what)); };
   const Json* shape = find(tensor, "shape");
   const Json* offsets = find(tensor, "data_offsets");
-  const std::string dtype = text(tensor, "dtype");
+  const std::string dtype = text_in(tensor, "dtype");
   if (shape == nullptr || !shape->is_array() || dtype.empty()) return refuse("expected a dtype and a shape");
   if (offsets == nullptr || !offsets->is_array() || offsets->size() != 2 || !(*offsets)[0].is_number_unsigned() ||
       !(*offsets)[1].is_number_unsigned())
@@ -142,12 +104,18 @@ double head_dim(const Json& config, const ModelFacts& out) {
   return number(config, {"head_dim"}, out.heads > 0 ? out.hidden / out.heads : 0);
 }
 
+/// What the model calls layer `i`; nullopt if it has no names for layers.
+std::optional<std::string> layer_type(const Json& config, std::size_t i) {
+  const Json* types = find(config, "layer_types");
+  if (types == nullptr || !types->is_array() || i >= types->size()) return std::nullopt;
+  return (*types)[i].is_string() ? (*types)[i].text() : std::string();
+}
+
 /// Whether layer `i` keeps only a window of the context, as in the families' own code.
 double window_of(const Json& config, std::size_t i, const std::string& type) {
   const double window = number(config, {"sliding_window"});
   if (window == 0 || truth(config, "use_sliding_window") == false) return 0;
-  if (const Json* types = find(config, "layer_types"); types != nullptr && types->is_array() && i < types->size())
-    return (*types)[i].is_string() && (*types)[i].get<std::string>() == "sliding_attention" ? window : 0;
+  if (const auto kind = layer_type(config, i)) return *kind == "sliding_attention" ? window : 0;
   const auto every = static_cast<std::size_t>(std::min(1e6, number(config, {"sliding_window_pattern"},
                                                                    type == "gemma2"        ? 2
                                                                    : type == "gemma3_text" ? 6
@@ -161,13 +129,13 @@ double window_of(const Json& config, std::size_t i, const std::string& type) {
 void add_cache(const Json& config, ModelFacts& out) {
   const double latent = number(config, {"kv_lora_rank"});
   const double dim = head_dim(config, out);
-  const Json* types = find(config, "layer_types");
+  const bool names_types = find(config, "layer_types") != nullptr;
   const auto interval = static_cast<std::size_t>(std::min(1e6, number(config, {"full_attention_interval"})));
   bool has_states = false;
   for (std::size_t i = 0; i < out.layers; ++i) {
-    const bool is_linear = types != nullptr && types->is_array() && i < types->size() && (*types)[i].is_string() &&
-                           ((*types)[i] == "linear_attention" || (*types)[i] == "mamba" || (*types)[i] == "conv");
-    if (is_linear || (types == nullptr && interval > 1 && (i + 1) % interval != 0)) {
+    const std::string kind = layer_type(config, i).value_or("");
+    const bool is_linear = kind == "linear_attention" || kind == "mamba" || kind == "conv";
+    if (is_linear || (!names_types && interval > 1 && (i + 1) % interval != 0)) {
       has_states = true;
       continue;
     }
@@ -229,8 +197,8 @@ Status derive_weights(const Json& config, ModelFacts& out) {
   const double table = out.vocabulary * out.hidden;
   out.has_output_matrix = !truth(config, "tie_word_embeddings").value_or(shape->ties_output);
   out.parameters += table * (out.has_output_matrix ? 2 : 1);
-  std::string dtype = text(config, "torch_dtype");
-  if (dtype.empty()) dtype = text(config, "dtype");
+  std::string dtype = text_in(config, "torch_dtype");
+  if (dtype.empty()) dtype = text_in(config, "dtype");
   double bytes = dtype_bytes(dtype);
   if (bytes == 0) {
     dtype = "bfloat16";
@@ -250,7 +218,7 @@ Status derive_weights(const Json& config, ModelFacts& out) {
 Result<ModelFacts> read_config(std::string_view config_text, const ModelFacts* counted) {
   if (config_text.size() > kMostConfigBytes)
     return fail(fmt::format("config.json has {} bytes; at most {} are read", config_text.size(), kMostConfigBytes));
-  const auto root = parse(config_text, 0);
+  const auto root = Json::parse(config_text);
   if (!root) return tl::unexpected(root.error());
   if (!root->is_object()) return fail("offset 0: expected a JSON object, as in config.json of a model");
   // A multi-part model has a separate configuration for its language model.
@@ -258,8 +226,8 @@ Result<ModelFacts> read_config(std::string_view config_text, const ModelFacts* c
   const Json& config =
       inner != nullptr && inner->is_object() && find(*inner, "hidden_size") != nullptr ? *inner : *root;
   ModelFacts out = counted != nullptr ? *counted : ModelFacts();
-  out.architecture = text(config, "model_type");
-  out.name = text(*root, "_name_or_path");
+  out.architecture = text_in(config, "model_type");
+  out.name = text_in(*root, "_name_or_path");
   const double layers = number(config, {"num_hidden_layers", "n_layer", "num_layers"});
   out.hidden = number(config, {"hidden_size", "n_embd", "d_model"});
   out.heads = number(config, {"num_attention_heads", "n_head"});
@@ -298,7 +266,7 @@ Result<std::uint64_t> safetensors_header_bytes(std::string_view first_bytes) {
 }
 
 Status add_safetensors(std::string_view header, ModelFacts& out) {
-  const auto root = parse(header, sizeof(std::uint64_t));
+  const auto root = Json::parse(header, sizeof(std::uint64_t));
   if (!root) return tl::unexpected(root.error());
   if (!root->is_object()) return fail("offset 8: expected a JSON object with the tensors");
   for (const auto& [name, tensor] : root->items())
@@ -308,7 +276,7 @@ Status add_safetensors(std::string_view header, ModelFacts& out) {
 }
 
 Result<std::vector<std::string>> indexed_files(std::string_view index) {
-  const auto root = parse(index, 0);
+  const auto root = Json::parse(index);
   if (!root) return tl::unexpected(root.error());
   const Json* map = find(*root, "weight_map");
   if (map == nullptr || !map->is_object()) return fail("expected an object weight_map");

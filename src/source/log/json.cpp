@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/json.hpp"
 #include "core/json_text.hpp"
@@ -12,42 +11,35 @@
 
 namespace vramtrack {
 
-namespace {
-
-constexpr int kDeepest = 64;
-
-}  // namespace
-
 struct JsonValue::Reader {
-  /// False when `from` is nested too deep.
-  static bool take(const nlohmann::json& from, JsonValue& to, int depth) {
-    if (depth > kDeepest) return false;
-    if (from.is_object() || from.is_array()) {
-      to.kind_ = from.is_object() ? Kind::object : Kind::array;
+  static JsonValue take(const Json& from) {
+    JsonValue to;
+    if (from.is_object()) {
+      to.kind_ = Kind::object;
       to.members_.reserve(from.size());
-      for (auto it = from.begin(); it != from.end(); ++it) {
-        to.members_.emplace_back(from.is_object() ? it.key() : std::string(), JsonValue());
-        if (!take(*it, to.members_.back().second, depth + 1)) return false;
-      }
+      for (const auto& [key, value] : from.items()) to.members_.emplace_back(key, take(value));
+      std::sort(to.members_.begin(), to.members_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    } else if (from.is_array()) {
+      to.kind_ = Kind::array;
+      to.members_.reserve(from.size());
+      for (const Json& value : from) to.members_.emplace_back(std::string(), take(value));
     } else if (from.is_string()) {
       to.kind_ = Kind::string;
-      to.text_ = from.get<std::string>();
+      to.text_ = from.text();
     } else if (from.is_number()) {
       to.kind_ = Kind::number;
       to.number_ = from.get<double>();
-      to.text_ = from.is_number_integer() ? from.dump() : fmt::format("{:.6f}", to.number_);
+      to.text_ = from.is_number_integer() ? json_text(from) : fmt::format("{:.6f}", to.number_);
     } else if (from.is_boolean()) {
       to.kind_ = Kind::boolean;
     }
-    return true;
+    return to;
   }
 };
 
 std::optional<JsonValue> JsonValue::parse(std::string_view text) {
-  const nlohmann::json read = nlohmann::json::parse(text, nullptr, false);
-  JsonValue value;
-  if (read.is_discarded() || !Reader::take(read, value, 0)) return std::nullopt;
-  return value;
+  const auto read = Json::parse(text);
+  return read ? std::optional(Reader::take(*read)) : std::nullopt;
 }
 
 std::optional<std::int64_t> JsonValue::whole() const {

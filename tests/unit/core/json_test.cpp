@@ -1,5 +1,6 @@
 #include "core/json.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -107,11 +108,20 @@ TEST(Json, WhatIsParsedIsWrittenAgain) {
   EXPECT_FALSE(value->at("less").is_number_unsigned());
   EXPECT_TRUE(value->at("less").is_number_integer());
   EXPECT_FALSE(value->at("point").is_number_integer());
-  EXPECT_EQ(json_text(Json::parse(R"({"a":1,"b":2,"a":3})").value()), R"({"a":3,"b":2})") << "the last one counts";
+}
+
+TEST(Json, OfMembersOfTheSameNameTheLastOneCounts) {
+  EXPECT_EQ(json_text(Json::parse(R"({"a":1,"b":2,"a":3})").value()), R"({"a":3,"b":2})");
+  EXPECT_EQ(json_text(Json::parse(R"({"b":1,"a":2,"c":3,"a":4,"b":[5],"a":{"a":6,"a":7}})").value()),
+            R"({"b":[5],"a":{"a":7},"c":3})");
+  std::string many;
+  for (int i = 0; i < 100'000; ++i) many += fmt::format(R"({}"{}":{})", i == 0 ? '{' : ',', i % 50'000, i);
+  EXPECT_EQ(Json::parse(many + '}').value().size(), 50'000U) << "in a time that does not grow with their square";
 }
 
 TEST(Json, WhatIsNoJsonIsRefusedWithItsOffset) {
   EXPECT_EQ(Json::parse(R"({"a":1,})").error().message, "offset 7: this is not valid JSON");
+  EXPECT_EQ(Json::parse(R"({"a":1,})", 100).error().message, "offset 107: this is not valid JSON");
   EXPECT_THAT(Json::parse("").error().message, HasSubstr("this is not valid JSON"));
   EXPECT_FALSE(Json::parse("[1e999]").has_value());
   EXPECT_TRUE(Json::parse(std::string(64, '[') + std::string(64, ']')).has_value());
