@@ -18,6 +18,7 @@
 #include "cli/telemetry_source.hpp"
 #include "core/format.hpp"
 #include "host/privilege.hpp"
+#include "host/small_file.hpp"
 #include "live/clock.hpp"
 #include "report/tone.hpp"
 #include "report/words.hpp"
@@ -59,13 +60,6 @@ class Checkup {
   std::string out_;
   int missing_ = 0;
 };
-
-std::string first_line(const std::string& path) {
-  std::ifstream in(path);
-  std::string line;
-  std::getline(in, line);
-  return line;
-}
 
 void check_config(Checkup& checkup, const ConfigRequest& request, const Result<LayeredConfig>& layers) {
   const std::string path = config_path(request);

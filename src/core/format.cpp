@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/finite.hpp"
 #include "core/local_time.hpp"
 #include "core/units.hpp"
 
@@ -12,11 +13,6 @@ namespace vramtrack {
 namespace {
 
 constexpr double kYear = 365.25 * kSecondsPerDay;
-
-/// Callers outside may pass any value; a report shows a proper figure or none.
-double finite(double value) {
-  return std::isfinite(value) ? value : 0.0;
-}
 
 /// `per_min` in the unit of its digits.
 std::string rate_digits(double per_min, bool sign) {

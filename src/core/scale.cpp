@@ -6,15 +6,12 @@
 #include <cmath>
 #include <utility>
 
+#include "core/finite.hpp"
 #include "core/format.hpp"
 #include "core/units.hpp"
 
 namespace vramtrack {
 namespace {
-
-double finite(double value) {
-  return std::isfinite(value) ? value : 0.0;
-}
 
 /// An amount in the log's own unit, without its name.
 std::string number(const Scale& scale, double bytes) {

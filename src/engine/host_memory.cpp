@@ -70,9 +70,4 @@ Alert& HostMemoryOfProcesses::raise(const SeriesState& process, Timestamp time, 
   return alerts.back();
 }
 
-const std::vector<Alert>* HostMemoryOfProcesses::alerts_of(SeriesId process) const {
-  const auto known = alerts_.find(process);
-  return known == alerts_.end() ? nullptr : &known->second;
-}
-
 }  // namespace vramtrack

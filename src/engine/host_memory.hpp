@@ -9,6 +9,7 @@
 
 #include "core/sample.hpp"
 #include "core/view.hpp"
+#include "engine/announce.hpp"
 #include "engine/series_state.hpp"
 
 namespace vramtrack {
@@ -41,12 +42,12 @@ class HostMemoryOfProcesses {
   /// An alert of the series of a process that the kernel ended at `time`: raised, and over.
   Alert& raise(const SeriesState& process, Timestamp time, const Scale& scale);
   /// In order; nullptr: none.
-  [[nodiscard]] const std::vector<Alert>* alerts_of(SeriesId process) const;
+  [[nodiscard]] const std::vector<Alert>* alerts_of(SeriesId process) const { return find_alerts(alerts_, process); }
   void forget_alerts(SeriesId process) { alerts_.erase(process); }
 
  private:
   std::unordered_map<ProcessKey, Known, KeyHash> known_;
-  std::unordered_map<SeriesId, std::vector<Alert>> alerts_;
+  AlertsBySeries alerts_;
 };
 
 }  // namespace vramtrack

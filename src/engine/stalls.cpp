@@ -326,9 +326,4 @@ const Stall* Stalls::of(const ProcessKey& process) const {
   return known == processes_.end() || !known->second.stall ? nullptr : &*known->second.stall;
 }
 
-const std::vector<Alert>* Stalls::alerts_of(SeriesId series) const {
-  const auto known = alerts_.find(series);
-  return known == alerts_.end() ? nullptr : &known->second;
-}
-
 }  // namespace vramtrack

@@ -49,7 +49,7 @@ class Stalls {
   /// The conclusion about the process as of the last look; nullptr: it makes progress, or is not looked at.
   [[nodiscard]] const Stall* of(const ProcessKey& process) const;
   /// The alerts raised for the series, in order; nullptr: none.
-  [[nodiscard]] const std::vector<Alert>* alerts_of(SeriesId series) const;
+  [[nodiscard]] const std::vector<Alert>* alerts_of(SeriesId series) const { return find_alerts(alerts_, series); }
 
  private:
   struct Watched {
@@ -91,7 +91,7 @@ class Stalls {
   const SeriesTable& table_;
   static bool before(const ProcessKey& a, const ProcessKey& b);
   Processes processes_{&before};
-  std::unordered_map<SeriesId, std::vector<Alert>> alerts_;
+  AlertsBySeries alerts_;
 };
 
 }  // namespace vramtrack

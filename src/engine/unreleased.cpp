@@ -93,9 +93,4 @@ double UnreleasedMemory::bytes_of(SeriesId rest) const {
   return known == bytes_.end() ? 0 : known->second;
 }
 
-const std::vector<Alert>* UnreleasedMemory::alerts_of(SeriesId process) const {
-  const auto known = alerts_.find(process);
-  return known == alerts_.end() ? nullptr : &known->second;
-}
-
 }  // namespace vramtrack

@@ -37,7 +37,7 @@ class UnreleasedMemory {
   /// What has not been released so far on the device whose remainder `rest` shows.
   [[nodiscard]] double bytes_of(SeriesId rest) const;
   /// The alerts raised for the process, in order; nullptr: none.
-  [[nodiscard]] const std::vector<Alert>* alerts_of(SeriesId process) const;
+  [[nodiscard]] const std::vector<Alert>* alerts_of(SeriesId process) const { return find_alerts(alerts_, process); }
 
  private:
   struct Standing {
@@ -53,8 +53,8 @@ class UnreleasedMemory {
   const Config& config_;
   const Catalog& catalog_;
   std::vector<Standing> standing_;
-  std::unordered_map<SeriesId, std::vector<Alert>> alerts_;  ///< by process
-  std::unordered_map<SeriesId, double> bytes_;               ///< by the series of the remainder
+  AlertsBySeries alerts_;                       ///< by process
+  std::unordered_map<SeriesId, double> bytes_;  ///< by the series of the remainder
 };
 
 }  // namespace vramtrack

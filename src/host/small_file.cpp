@@ -65,6 +65,11 @@ std::optional<std::uint64_t> read_number_file(const std::string& path) {
   return parse_unsigned(digits);
 }
 
+std::string first_line(const std::string& path) {
+  const auto text = read_text_file(path, 4096);
+  return text ? text->substr(0, text->find('\n')) : std::string();
+}
+
 std::string_view next_line(std::string_view& text) {
   const std::size_t end = text.find('\n');
   const std::string_view line = text.substr(0, end);

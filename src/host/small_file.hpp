@@ -20,6 +20,9 @@ std::optional<std::string_view> read_small_file(const char* path, std::span<char
 /// The same for text of unknown length up to `limit_bytes`; longer files are cut there.
 std::optional<std::string> read_text_file(const std::string& path, std::size_t limit_bytes);
 
+/// The first line of it, without the newline, at most 4 KiB; empty where it cannot be read.
+std::string first_line(const std::string& path);
+
 /// A whole file that holds one unsigned number, decimal or 0x-hexadecimal; nullopt when it holds anything else.
 std::optional<std::uint64_t> read_number_file(const std::string& path);
 

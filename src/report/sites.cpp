@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
+#include "core/finite.hpp"
 #include "core/json.hpp"
 #include "core/order.hpp"
 
@@ -40,8 +40,7 @@ std::string text_of(const json& object, const char* name) {
 
 double number_of(const json& object, const char* name) {
   const json& value = member(object, name);
-  const double number = value.is_number() ? value.get<double>() : 0;
-  return std::isfinite(number) ? number : 0;
+  return value.is_number() ? finite(value.get<double>()) : 0;
 }
 
 std::int64_t whole_of(const json& object, const char* name) {

@@ -11,6 +11,8 @@
 #include <fstream>
 #include <string_view>
 
+#include "host/small_file.hpp"
+
 namespace vramtrack::telemetry {
 namespace {
 
@@ -23,13 +25,6 @@ constexpr int kLinksMajor = 6, kLinksMinor = 6;  ///< links of many uprobes, whi
 bool is_inode(const char* path, ino_t inode) {
   struct stat found {};
   return ::stat(path, &found) != 0 || found.st_ino == inode;
-}
-
-std::string first_line(const char* path) {
-  std::ifstream in(path);
-  std::string line;
-  std::getline(in, line);
-  return line;
 }
 
 }  // namespace

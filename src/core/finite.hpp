@@ -1,0 +1,13 @@
+// Callers outside may pass any number; what is shown or counted is a proper figure or none.
+#pragma once
+
+#include <cmath>
+
+namespace vramtrack {
+
+/// 0 if it is infinite or not a number.
+inline double finite(double value) {
+  return std::isfinite(value) ? value : 0.0;
+}
+
+}  // namespace vramtrack
