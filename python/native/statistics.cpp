@@ -1,4 +1,5 @@
-// The straight line through points, for MemoryAnalyzer; texts made printable.
+// The straight line through points, for MemoryAnalyzer; the binomial distribution, for the sign test; texts made
+// printable.
 #include "core/statistics.hpp"
 
 #include <nanobind/stl/string.h>
@@ -33,6 +34,14 @@ std::tuple<double, double, double> linear_fit(const Column& x, const Column& y) 
 
 void add_statistics(nb::module_& module) {
   module.def("linear_fit", &linear_fit, nb::arg("x").noconvert(), nb::arg("y").noconvert());
+  module.def(
+      "binomial_cdf",
+      [](std::size_t successes, std::size_t trials, double probability) {
+        if (successes > trials || !(probability >= 0 && probability <= 1))
+          throw nb::value_error("expected successes of as many trials or more, and a probability");
+        return binomial_cdf(successes, trials, probability);
+      },
+      nb::arg("successes"), nb::arg("trials"), nb::arg("probability"));
   module.def(
       "printable",
       [](const nb::bytes& text) {

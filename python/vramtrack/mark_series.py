@@ -1,7 +1,6 @@
 """Memory at each mark in a series of bounded size, its growth per mark, and the marks of a Watch by name."""
 from __future__ import annotations
 
-import math
 import threading
 from array import array
 from bisect import bisect_left
@@ -100,11 +99,10 @@ def growth_of_epochs(growth: Sequence[float]) -> Optional[EpochGrowth]:
     ordered, n = sorted(growth), len(growth)
     if n < 2 or ordered[-1] <= 0:
         return None
-    tails = [math.fsum(math.comb(n, i) for i in range(k)) / 2**n for k in range(n + 1)]  # P(fewer than k of n)
-    k = max([k for k in range(1, (n + 1) // 2 + 1) if 2 * tails[k] <= 0.05], default=1)
-    rising = sum(each > 0 for each in growth)
-    chance = max(1 - tails[rising], 2.0**-n)
-    return EpochGrowth(median(ordered), ordered[k - 1], ordered[n - k], 1 - 2 * tails[k], n, chance)
+    outside = [2 * _core.binomial_cdf(k - 1, n, 0.5) for k in range(1, (n + 1) // 2 + 1)]
+    k = max([k for k, chance in enumerate(outside, 1) if chance <= 0.05], default=1)
+    falling = sum(each <= 0 for each in growth)
+    return EpochGrowth(median(ordered), ordered[k - 1], ordered[n - k], 1 - outside[k - 1], n, _core.binomial_cdf(falling, n, 0.5))
 
 
 class Marks:
