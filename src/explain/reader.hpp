@@ -25,7 +25,6 @@ class Reader {
   /// The messages found, in text order. Call once, after the last feed().
   std::vector<Message> finish();
 
-  [[nodiscard]] std::uint64_t line_count() const { return lines_before_; }
   /// Messages that were not kept.
   [[nodiscard]] std::uint64_t dropped_count() const { return dropped_; }
   /// The first line that only mentions a message (quotation.hpp, place.hpp); 0: none.

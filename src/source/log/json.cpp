@@ -69,6 +69,20 @@ namespace {
 constexpr std::size_t kMostKeyBytes = 64;
 constexpr std::size_t kMostTextBytes = 64 * kBytesPerKiB;
 
+/// Follows a string, which does not span lines. Returns whether `c` is one of its plain characters.
+bool is_in_string(char c, bool& in_string, bool& escaped) {
+  if (escaped) {
+    escaped = false;
+  } else if (c == '\\') {
+    escaped = true;
+  } else if (c == '"' || c == '\n') {
+    in_string = false;
+  } else {
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::uint64_t JsonParser::parse(std::string_view lines, std::uint64_t first_line, bool /*complete*/, LogRows& rows) {
@@ -135,14 +149,7 @@ void JsonParser::end_text(std::uint64_t line, bool whole, LogRows& rows) {
 /// Outside the array, only the last key matters.
 void JsonParser::take_around(char c) {
   if (in_string_) {
-    if (escaped_)
-      escaped_ = false;
-    else if (c == '\\')
-      escaped_ = true;
-    else if (c == '"' || c == '\n')
-      in_string_ = false;
-    else if (last_string_.size() < kMostKeyBytes)
-      last_string_ += c;
+    if (is_in_string(c, in_string_, escaped_) && last_string_.size() < kMostKeyBytes) last_string_ += c;
   } else if (c == '"') {
     in_string_ = true;
     last_string_.clear();
@@ -174,12 +181,7 @@ void JsonParser::take_inside(char c, std::uint64_t line, LogRows& rows) {
     return;
   }
   if (in_string_) {
-    if (escaped_)
-      escaped_ = false;
-    else if (c == '\\')
-      escaped_ = true;
-    else if (c == '"' || c == '\n')
-      in_string_ = false;  // JSON strings do not span lines
+    is_in_string(c, in_string_, escaped_);
     return;
   }
   if (c == '"') {

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "core/format.hpp"
+#include "core/median.hpp"
 #include "core/option.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/text.hpp"
@@ -50,8 +51,8 @@ void warn_default_interval(const LogOptions& options, std::string_view what, std
 /// readings a second to a few minutes apart.
 constexpr double kReading_ns = 60e9;
 
-/// Nanoseconds per count, so that readings are kReading_ns apart.
-std::int64_t count_ns(std::span<const std::string_view> samples) {
+/// The median of the steps by which whole numbers rise; nullopt: none does.
+std::optional<double> median_step(std::span<const std::string_view> samples) {
   std::vector<double> steps;
   std::optional<double> last;
   for (const std::string_view text : samples) {
@@ -60,10 +61,13 @@ std::int64_t count_ns(std::span<const std::string_view> samples) {
     if (last && number.value() > *last) steps.push_back(number.value() - *last);
     last = number.value();
   }
-  if (steps.empty()) return static_cast<std::int64_t>(kReading_ns);
-  const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
-  std::nth_element(steps.begin(), middle, steps.end());
-  return std::max<std::int64_t>(1, std::llround(kReading_ns / *middle));
+  return steps.empty() ? std::nullopt : std::optional(upper_median(std::span(steps)));
+}
+
+/// Nanoseconds per count, so that readings are kReading_ns apart.
+std::int64_t count_ns(std::span<const std::string_view> samples) {
+  const auto step = median_step(samples);
+  return step ? std::max<std::int64_t>(1, std::llround(kReading_ns / *step)) : static_cast<std::int64_t>(kReading_ns);
 }
 
 /// "05.01.2026 ...": two numbers and dots before a year.
@@ -156,19 +160,9 @@ namespace {
 std::int64_t unit_of_steps(std::span<const std::string_view> samples, std::vector<std::string>& warnings) {
   constexpr double kTooLong = 1e6;
   constexpr double kOfNanoseconds = 1e8;
-  std::vector<double> steps;
-  std::optional<double> last;
-  for (const std::string_view text : samples) {
-    Decimal number;
-    if (!whole_number_text(text, number)) continue;
-    if (last && number.value() > *last) steps.push_back(number.value() - *last);
-    last = number.value();
-  }
-  if (steps.empty()) return kSecond;
-  const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
-  std::nth_element(steps.begin(), middle, steps.end());
-  if (*middle < kTooLong) return kSecond;
-  const bool is_nano = *middle >= kOfNanoseconds;
+  const auto step = median_step(samples);
+  if (!step || *step < kTooLong) return kSecond;
+  const bool is_nano = *step >= kOfNanoseconds;
   warnings.push_back(fmt::format(
       "times such as '{}' are too far apart for seconds: they are assumed to be {}seconds since the start; if that is "
       "wrong, title the column with its unit, for example elapsed_ms",
