@@ -34,11 +34,14 @@ struct Course {
   std::size_t small = 0, whole = 0;  ///< numbers that are not dates, and of those the whole ones
   std::size_t series = 0, rises = 0, falls = 0;
   std::size_t counted = 0, rises_counted = 0, falls_counted = 0;  ///< while another field rises
-  double first = 0;
 
   [[nodiscard]] bool covers() const { return present * kOddOnes >= records * (kOddOnes - 1); }
   [[nodiscard]] bool goes_on() const { return rises > 0 && falls * kOddOnes <= rises; }
 };
+
+bool is_small_number(const ClockValue& value) {
+  return value.form == Form::number && value.at < kDatesFrom;
+}
 
 class Chooser {
  public:
@@ -55,7 +58,8 @@ class Chooser {
       time = *found;
     }
     const bool is_sure = time >= 0 && time != sparse_;
-    if (is_sure && time != named) return choice(time);
+    // Counts are of interest beside numbers that may be durations, and in place of a time.
+    if (is_sure && (time != named || !is_small_number(first_of(time)))) return choice(time);
     const int epoch = best([this](int at) { return field(at).counts == "epoch"; });
     const int count = finest_count(epoch >= 0 ? epoch : named_count);
     if (is_sure && (count < 0 || !is_duration(time, count))) return choice(time);
@@ -96,9 +100,9 @@ class Chooser {
       const ClockValue value = head_.value(static_cast<std::size_t>(at), i);
       out.present += value.form != Form::missing ? 1U : 0U;
       if (value.form < Form::number) continue;
-      if (out.own++ == 0) out.first = value.at;
+      ++out.own;
       const bool is_time_of_day = value.form == Form::time_of_day || value.form == Form::minutes;
-      const bool is_small = value.form == Form::number && value.at < kDatesFrom;
+      const bool is_small = is_small_number(value);
       out.dates += value.form == Form::date ? 1U : 0U;
       out.times_of_day += is_time_of_day ? 1U : 0U;
       out.small += is_small ? 1U : 0U;
@@ -120,6 +124,13 @@ class Chooser {
       }
     }
     return out;
+  }
+
+  [[nodiscard]] ClockValue first_of(int at) const {
+    for (std::size_t i = 0; i < head_.series.size(); ++i)
+      if (const ClockValue value = head_.value(static_cast<std::size_t>(at), i); value.form != Form::missing)
+        return value;
+    return {};
   }
 
   /// Whether what a name may count is counted: epochs of a training run, rather than seconds since 1970.
@@ -169,18 +180,14 @@ class Chooser {
     if (course.falls > 0 || course.own < 3) return false;
     if (course.rises * kOddOnes < (course.own - course.series) * (kOddOnes - 1))
       return refuse("have no seconds, and several readings share one: they are not used");
-    return course.first >= 3600 || refuse(
-                                       "may be hours and minutes or minutes and seconds: they are not used; write "
-                                       "hours, minutes and seconds (0:00:10)");
+    return first_of(at).at >= 3600 || refuse(
+                                          "may be hours and minutes or minutes and seconds: they are not used; write "
+                                          "hours, minutes and seconds (0:00:10)");
   }
 
   /// Whether the values of a field are dates or times of day that go on as a clock does.
   [[nodiscard]] Form clock_form(int at) const {
-    for (std::size_t i = 0; i < head_.series.size(); ++i) {
-      const Form form = head_.value(static_cast<std::size_t>(at), i).form;
-      if (form != Form::missing && form < Form::time_of_day) return Form::other;
-      if (form != Form::missing) break;
-    }
+    if (first_of(at).form < Form::time_of_day) return Form::other;
     const Course course = course_of(at);
     const std::size_t times = course.dates + course.times_of_day;
     const bool is_advancing = (course.rises + course.falls) * kReadingsAStep >= course.own - course.series;

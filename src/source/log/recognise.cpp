@@ -99,22 +99,24 @@ std::optional<Found> find_screen_behind_prefix(Trials& as_is) {
   auto prefix = LinePrefix::find(text);
   if (!prefix) return std::nullopt;
   auto trials = std::make_unique<Trials>(as_is, prefix->strip_lines(text));
-  if (screen_in(trials->head().text) == nullptr) return std::nullopt;  // which asks five formats instead of all
+  const LogFormatInfo* const screen = screen_in(trials->head().text);  // which asks five formats instead of all
+  if (screen == nullptr) return std::nullopt;
+  // A screen without its own time gets that of the prefix.
+  const auto& untimed = trials->of(*screen).parser;
+  if (prefix->has_time() && untimed && untimed->clock_is_relative()) {
+    prefix->keep_times();
+    trials = std::make_unique<Trials>(as_is, prefix->strip_lines(text));
+  }
   const auto chosen = choose_format(*trials);
   if (!chosen || !is_screen(**chosen)) return std::nullopt;
   const LogFormatInfo& format = **chosen;
   const std::size_t readings = trials->readings_of(format);
   const bool is_also_as_is = format.recognise(text) != Evidence::none && as_is.readings_of(format) >= readings;
   if (readings == 0 || is_also_as_is) return std::nullopt;
-  // A screen without its own time gets that of the prefix, if it is the only time, or is read as lines with it.
-  if (prefix->has_time() && trials->of(format).parser->clock_is_relative()) {
-    prefix->keep_times();
-    trials = std::make_unique<Trials>(as_is, prefix->strip_lines(text));
-    const auto& timed = trials->of(format).parser;
-    if (!timed) return std::nullopt;
-    const Trial* const lines = timed->clock_is_relative() ? as_prose(as_is, format) : nullptr;
-    if (lines != nullptr && !lines->parser->clock_is_relative()) return std::nullopt;
-  }
+  // If it has no time even so, it is read as lines with that of the prefix.
+  if (prefix->has_time() && trials->of(format).parser->clock_is_relative())
+    if (const Trial* const lines = as_prose(as_is, format); lines != nullptr && !lines->parser->clock_is_relative())
+      return std::nullopt;
   return Found{std::move(trials), &format, std::move(prefix)};
 }
 

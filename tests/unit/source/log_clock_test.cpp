@@ -138,6 +138,15 @@ TEST(Clock, OneRuleForEverySyntax) {
   }
 }
 
+TEST(Clock, AnEpochInSecondsSince1970IsOneBesideSteps) {
+  std::string csv = "epoch,step,gpu_mem_used_mib\n";
+  for (int i = 0; i < 40; ++i) csv += fmt::format("{},{},{}\n", 1'772'359'200 + 30 * i, i, 1000 + i);
+  const auto r = read_text(csv);
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(seconds_covered(r), 39 * 30);
+  EXPECT_FALSE(r.catalog->clock_is_relative);
+}
+
 TEST(Clock, StepsWithinEpochsGoOnInEverySyntax) {
   std::string csv = "epoch,step,gpu_mem_used_mib\n";
   std::string json;
