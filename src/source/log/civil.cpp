@@ -395,4 +395,16 @@ bool read_civil(std::string_view text, DateOrder order, Civil& out) {
   return true;
 }
 
+bool read_civil(std::string_view text, Civil& out) {
+  return read_civil(text, DateOrder::month_first, out) || read_civil(text, DateOrder::day_first, out);
+}
+
+std::optional<Civil> whole_civil(std::string_view text) {
+  text = logtext::trim(text);
+  Civil out;
+  for (const DateOrder order : {DateOrder::month_first, DateOrder::day_first})
+    if (read_civil(text, order, out) && logtext::trim(text.substr(out.length)).empty()) return out;
+  return std::nullopt;
+}
+
 }  // namespace vramtrack

@@ -263,12 +263,9 @@ class Chooser {
 ClockValue read_clock_value(std::string_view text) {
   text = logtext::trim(text);
   if (logtext::is_missing(text)) return {};
-  for (const DateOrder order : {DateOrder::month_first, DateOrder::day_first}) {
-    Civil civil;
-    if (!read_civil(text, order, civil) || !civil.has_time || !logtext::trim(text.substr(civil.length)).empty())
-      continue;
-    const Form form = civil.has_date ? Form::date : civil.has_seconds ? Form::time_of_day : Form::minutes;
-    return {form, static_cast<double>(civil.local_s)};
+  if (const auto civil = whole_civil(text); civil && civil->has_time) {
+    const Form form = civil->has_date ? Form::date : civil->has_seconds ? Form::time_of_day : Form::minutes;
+    return {form, static_cast<double>(civil->local_s)};
   }
   const auto number = logtext::number_in(text, true);
   return number ? ClockValue{Form::number, *number} : ClockValue{Form::other, 0};

@@ -304,7 +304,7 @@ bool is_value(std::string_view cell) {
   if (cell.empty() || !(is_digit(cell.front()) || cell.front() == '-') || !logtext::read_decimal(cell, number))
     return false;
   Civil civil;
-  if (read_civil(cell, DateOrder::month_first, civil) || read_civil(cell, DateOrder::day_first, civil)) return true;
+  if (read_civil(cell, civil)) return true;
   constexpr std::size_t kLongestUnit = 6;
   const std::string_view unit = trim(cell.substr(number.length));
   return unit.size() <= kLongestUnit &&

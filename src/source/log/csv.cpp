@@ -57,9 +57,7 @@ std::optional<TypedRows> find_typed_rows(std::string_view head) {
     if (code.empty()) return std::nullopt;
     split_fields(row, ',', cells);
     Civil civil;
-    if (!read_civil(cells.front(), DateOrder::day_first, civil) &&
-        !read_civil(cells.front(), DateOrder::month_first, civil))
-      return std::nullopt;
+    if (!read_civil(cells.front(), civil)) return std::nullopt;
     const std::string_view rest = row.substr(std::min(row.find(','), row.size() - 1) + 1);
     if (titles.empty() && looks_like_header(rest, ',')) {
       out.titles = code;

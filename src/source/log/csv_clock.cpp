@@ -76,13 +76,10 @@ std::string ClockLines::take(std::string_view line) {
   const std::size_t digit = std::min(line.find_first_of("0123456789"), line.size());
   if (digit > kLongestWeekday) return {};
   const std::string_view digits = line.substr(digit);
-  for (const DateOrder order : {DateOrder::month_first, DateOrder::day_first}) {
-    if (!read_civil(digits, order, civil) || civil.length != digits.size() || (civil.has_date && civil.has_time))
-      continue;
-    if (!civil.has_date) return date_.empty() || digit > 0 ? std::string() : date_ + ' ' + std::string(digits);
-    date_ = digits;
-    break;
-  }
+  const auto part = whole_civil(digits);
+  if (!part || part->has_date == part->has_time) return {};
+  if (part->has_time) return date_.empty() || digit > 0 ? std::string() : date_ + ' ' + std::string(digits);
+  date_ = digits;
   return {};
 }
 

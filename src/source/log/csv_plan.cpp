@@ -392,8 +392,7 @@ bool values_fit(const Rows& rows, const ColumnPlan& plan) {
   };
   const auto is_time = [](std::string_view text) {
     Civil civil;
-    return read_civil(text, DateOrder::month_first, civil) || read_civil(text, DateOrder::day_first, civil) ||
-           logtext::number_in(text);
+    return read_civil(text, civil) || logtext::number_in(text);
   };
   const auto has_letter = [](std::string_view text) {
     return text.empty() || std::any_of(text.begin(), text.end(), logtext::is_ascii_letter);
@@ -669,8 +668,7 @@ Status resolve_columns(const LogHead& head, const Rows& rows, bool comma, Column
   // "date,time" in two columns, unless the time column contains the date.
   if (plan.date >= 0 && !rows.empty()) {
     Civil civil;
-    const std::string_view text = cell(rows.front(), plan.time);
-    if (!read_civil(text, DateOrder::month_first, civil) || civil.has_date) plan.date = -1;
+    if (!read_civil(cell(rows.front(), plan.time), civil) || civil.has_date) plan.date = -1;
   }
   return {};
 }

@@ -26,10 +26,8 @@ std::string_view without_marks(std::string_view text) {
 }
 
 bool is_date(std::string_view text) {
-  Civil civil;
-  for (const DateOrder order : {DateOrder::month_first, DateOrder::day_first})
-    if (read_civil(text, order, civil) && civil.has_date && trim(text.substr(civil.length)).empty()) return true;
-  return false;
+  const auto civil = whole_civil(text);
+  return civil && civil->has_date;
 }
 
 /// Whether `text` is seconds or milliseconds since 1970, in the years 2001 to 2099.

@@ -57,7 +57,7 @@ Values survey(std::span<const std::vector<std::string_view>> rows, std::size_t c
       v.low = std::min(v.low, value);
       v.high = std::max(v.high, value);
       v.integers += number.has_fraction ? 0 : 1;
-    } else if (read_civil(field, DateOrder::month_first, civil) || read_civil(field, DateOrder::day_first, civil)) {
+    } else if (read_civil(field, civil)) {
       v.dates += civil.has_date ? 1 : 0;
       v.times_of_day += !civil.has_date && civil.has_seconds && civil.length == field.size() ? 1U : 0U;
     } else if (logtext::read_amount(field, 1, bytes, false, &has_unit) == Amount::read && has_unit) {

@@ -141,8 +141,7 @@ std::string_view find_stamp(std::string_view line, bool* by_value) {
     if (is_digit(rest.front()) && !may_begin_civil(rest)) continue;
     if (by_value != nullptr) *by_value = true;
     Civil civil;
-    if (!read_civil(rest, DateOrder::month_first, civil) || !civil.has_time)
-      if (!read_civil(rest, DateOrder::day_first, civil)) continue;
+    if (!read_civil(rest, civil)) continue;
     // "[00:30<2:20:00, 30.00s/it]" of tqdm: the elapsed and the remaining time.
     const bool is_of_tqdm = (i > 0 && line[i - 1] == '<') || rest.substr(civil.length).starts_with('<');
     if (is_of_tqdm && !civil.has_date) continue;

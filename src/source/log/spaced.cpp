@@ -19,9 +19,8 @@ using logtext::trim;
 enum class Spacing : std::uint8_t { gaps, words };
 
 bool is_stamp(std::string_view text) {
-  Civil civil;
-  return (read_civil(text, DateOrder::month_first, civil) || read_civil(text, DateOrder::day_first, civil)) &&
-         civil.has_date && civil.has_time && civil.length == text.size();
+  const auto civil = whole_civil(text);
+  return civil && civil->has_date && civil->has_time;
 }
 
 bool is_figure(std::string_view text) {

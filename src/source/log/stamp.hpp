@@ -38,6 +38,10 @@ struct Civil {
 /// also 214007 and 21-40-07. False if it starts with none of these, or a field is out of range. Years 1970 to
 /// 2100.
 bool read_civil(std::string_view text, DateOrder order, Civil& out);
+/// The same in either order: the month first if both are possible.
+bool read_civil(std::string_view text, Civil& out);
+/// The same if nothing but spaces is around it.
+std::optional<Civil> whole_civil(std::string_view text);
 
 /// Whether the digits at the start of `text` can belong to a date or a time: by their number, and by what follows them.
 /// Runs for every number of every line of text; few pass.

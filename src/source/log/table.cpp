@@ -93,8 +93,7 @@ std::string_view time_alone(std::string_view line) {
 std::string_view time_in_text(std::string_view line) {
   const std::string_view text = is_of_table(line) ? std::string_view{} : find_stamp(line);
   Civil civil;
-  const bool is_read = read_civil(text, DateOrder::month_first, civil) || read_civil(text, DateOrder::day_first, civil);
-  return is_read && civil.has_date ? text : std::string_view{};
+  return read_civil(text, civil) && civil.has_date ? text : std::string_view{};
 }
 
 class Table final : public DumpLines {

@@ -182,13 +182,10 @@ std::string_view take_cell(std::string_view& rest) {
   const std::string_view next = logtext::take_word(behind);
   if (next.empty()) return word;
   const std::string_view both(word.data(), static_cast<std::size_t>(next.data() + next.size() - word.data()));
-  for (const DateOrder order : {DateOrder::month_first, DateOrder::day_first})
-    if (Civil civil;
-        read_civil(both, order, civil) && civil.has_date && civil.has_time && civil.length == both.size()) {
-      rest = behind;
-      return both;
-    }
-  return word;
+  const auto civil = whole_civil(both);
+  if (!civil || !civil->has_date || !civil->has_time) return word;
+  rest = behind;
+  return both;
 }
 
 void cut(std::string_view text, std::vector<std::string>& cells) {

@@ -45,9 +45,7 @@ bool keep_to_levels(std::span<const std::string_view> values, std::span<const do
 
 double grain_of_stamp(std::string_view text) {
   Civil civil;
-  for (const DateOrder order : {DateOrder::month_first, DateOrder::day_first})
-    if (read_civil(text, order, civil) && civil.has_time) return civil.has_seconds ? 1 : 60;
-  return 1;
+  return read_civil(text, civil) && civil.has_time && !civil.has_seconds ? 60 : 1;
 }
 
 void UnnamedReadings::add(double time_s, double used, std::uint64_t line) {
