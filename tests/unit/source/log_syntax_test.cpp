@@ -569,6 +569,11 @@ class Maker {
     }
     table.readings = 24 + pick(8);
     if (table.has_owner() && pick(2) == 0) shuffle_readings(table, random_);
+    if (table.gpus > 1 && !table.has_owner() && pick(2) == 0) {  // a reading lacks a row
+      table.order = table.written();
+      table.order.erase(table.order.begin() +
+                        static_cast<std::ptrdiff_t>(table.gpus + pick(table.rows() - 2 * table.gpus)));
+    }
     table.period_s = 5 + static_cast<std::int64_t>(pick(60));
     table.counts = pick(4) == 0;
     constexpr std::string_view kUnits[] = {"mib", "gib", "mb", "gb", "bytes", ""};
