@@ -294,6 +294,28 @@ bool is_listed(const Lines& lines) {
   return (is_heading(lines, first - 1) || is_title) && !has_writer(lines);
 }
 
+/// Whether `words`, in lower case, have what a run alone has: the status of a program that ended, the number of a
+/// process, an address, a path below the folder of a user.
+bool has_fact_of_run(std::string_view words) {
+  for (const std::string_view name : {"exit code", "exit status", "exited with", "exitcode", "status", "pid", "signal"})
+    for (std::size_t at = words.find(name); at != std::string_view::npos; at = words.find(name, at + 1)) {
+      if (at > 0 && is_name_char(words[at - 1])) continue;
+      std::string_view rest = words.substr(at + name.size());
+      for (const std::string_view between : {" code", " status", " number"})
+        if (rest.starts_with(between)) rest.remove_prefix(between.size());
+      rest.remove_prefix(std::min(rest.find_first_not_of(" :=#-"), rest.size()));
+      if (!rest.empty() && is_digit(rest.front())) return true;
+    }
+  for (const std::string_view folder : {"/home/", "/root/", "/users/", "/workspace/", "\\users\\"})
+    if (const std::size_t at = words.find(folder); at != std::string_view::npos && (at == 0 || words[at - 1] != '.'))
+      return true;
+  constexpr std::size_t kLeastDigits = 6;
+  for (std::size_t at = words.find("0x"); at != std::string_view::npos; at = words.find("0x", at + 1))
+    if (std::min(words.find_first_not_of("0123456789abcdef", at + 2), words.size()) - at - 2 >= kLeastDigits)
+      return true;
+  return false;
+}
+
 /// Whether only a run writes `line`.
 bool is_of_run(std::string_view line) {
   const std::string words = lower(trimmed(line, kBlanks));
@@ -341,13 +363,34 @@ std::size_t block_begin(const Lines& lines, std::size_t& last) {
   return first;
 }
 
+/// Whether a line that introduces others is a sentence: a verb stands behind its subject. "Steps to reproduce:", "Full
+/// log:" are labels.
+bool is_sentence(std::string_view line) {
+  const std::string lowered = lower(line);
+  const std::vector<Word> words = words_of(lowered);
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string_view word = words[i].text;
+    if (is_any(word, "may|can|will|might|must|should|could|would|is|are|see|get|print|look|appear")) return true;
+    const bool is_verb = word.size() > 2 && word.ends_with('s') && !word.ends_with("ss");
+    if (is_verb && (i + 1 < words.size() || is_any(words[i - 1].text, "it|this|that|which"))) return true;
+  }
+  return false;
+}
+
+/// Whether text that belongs to a block follows it: neither the end, nor a heading, nor the label of another block.
+bool is_explained(const Lines& lines, std::size_t last) {
+  std::size_t at = last + 1;
+  while (at < lines.all.size() && (is_blank(lines.all[at]) || is_fence(lines.all[at]))) ++at;
+  return at < lines.all.size() && !is_heading(lines, at) && !trimmed(lines.all[at], " \t\r>*").ends_with(':');
+}
+
 bool is_example(const Lines& lines, bool is_document) {
   std::size_t last = 0;
   const std::size_t first = block_begin(lines, last);
   if (first == 0) return false;
   std::size_t count = 0;
   for (std::size_t at = first; at <= last; ++at) {
-    if (is_of_run(lines.all[at])) return false;
+    if (is_of_run(lines.all[at]) || has_fact_of_run(lower(lines.all[at]))) return false;
     if (!is_blank(lines.all[at])) ++count;
   }
   if (count > kExampleLines) return false;
@@ -356,7 +399,9 @@ bool is_example(const Lines& lines, bool is_document) {
   if (above == 0) return false;
   const std::string_view introduction = trimmed(lines.all[above - 1], " \t\r>*");
   if (!introduction.ends_with(':') || is_of_run(introduction) || reports_past(introduction)) return false;
-  if (!is_document && !introduction.ends_with("::") && !addresses_reader(lower(introduction))) return false;
+  if (!introduction.ends_with("::") && !addresses_reader(lower(introduction)) &&
+      (!is_document || (!is_sentence(introduction) && !is_explained(lines, last))))
+    return false;
   return !has_writer(lines);
 }
 

@@ -26,12 +26,13 @@ enum class Place : std::uint8_t {
 ///     string on a line whose neighbours are mostly code and no traceback;
 ///   - help: its line begins with an option (`--max-mem N   X`), or continues the description of one below "usage:";
 ///   - list: it is a list item beside others that are errors, below a heading or a line that ends with ':';
-///   - example: it stands alone in a fenced or an indented block that a line ending with ':' introduces, and the text
-///   is
-///     a document (`is_document`), or reStructuredText (the line ends with "::"), or the line addresses a reader.
+///   - example: it stands alone in a fenced or an indented block that a line ending with ':' introduces. That line is
+///     reStructuredText ("::"), or addresses a reader, or the text is a document (`is_document`) that speaks of the
+///     block: the line is a sentence ("It prints:"; "Output:" is a label), or further text follows the block.
 /// Neither of the last two, if somebody writes of themselves, or the line that introduces it reports what happened.
-/// A block that has what only a run writes (a time, a level, a place in code, a traceback, a prompt, more than three
-/// lines) is a run, wherever it is pasted. Never reads further than kPlaceBeforeBytes and kPlaceAfterBytes. O(1).
+/// A block that has what only a run writes (a time, a level, a place in code, a traceback, a prompt, a pid, the status
+/// of a program that ended, an address, a path of a user, more than three lines) is a run, wherever it is pasted. Never
+/// reads further than kPlaceBeforeBytes and kPlaceAfterBytes. O(1).
 Place place_of(std::string_view text, std::size_t begin, std::size_t end, bool is_document);
 
 /// Whether `text` begins with its title, as documents do and reports and logs do not: "# Title", "Title" over a line of

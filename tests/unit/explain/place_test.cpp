@@ -114,6 +114,7 @@ TEST(Place, AnExampleOfADocumentIsNoFailure) {
         << message;
     EXPECT_TRUE(is_quotation("On a small card you may see:\n\n~~~text\n" + message + "\n~~~\n")) << message;
     EXPECT_TRUE(is_quotation("# Notes\n\nIt prints:\n\n    " + message + "\n\nLower the batch size.\n")) << message;
+    EXPECT_TRUE(is_quotation("# Notes\n\nWith exit code 1 it prints:\n\n```\n" + message + "\n```\n")) << message;
     // Without a title it is somebody's report, and so it is where they write of themselves.
     EXPECT_TRUE(is_failure(block)) << message;
     EXPECT_TRUE(is_failure("# Bug\nMy card is new.\n" + block)) << message;
@@ -123,12 +124,25 @@ TEST(Place, AnExampleOfADocumentIsNoFailure) {
   }
 }
 
+TEST(Place, ALabelledBlockOfWhichNobodySpeaksIsAFailure) {
+  for (const std::string& message : messages())
+    for (const std::string label : {"Steps to reproduce:", "Output:", "**Full error:**", "Relevant log output:"}) {
+      const std::string report = "# Crash at step 3\n\n" + label + "\n\n```\n" + message + "\n```\n";
+      EXPECT_TRUE(is_failure(report)) << report;
+      EXPECT_TRUE(is_failure(report + "\n## Environment\nDebian 12\n")) << report;
+      EXPECT_TRUE(is_failure(report + "\nVersions:\n```\n2.3\n```\n")) << report;
+      EXPECT_TRUE(is_quotation(report + "\nThe batch is too large for the card.\n")) << report;
+    }
+}
+
 TEST(Place, ABlockOfARunIsAFailureWhereverItIsPasted) {
   for (const std::string& message : messages())
     for (const std::string run :
          {"2026-03-01 10:00:00 step 3\n%", "Traceback (most recent call last):\n  File \"train.py\", line 3\n%",
           "[rank0]: %", "$ python train.py\n%", "epoch 1\nepoch 2\nepoch 3\n%", "ERROR: %", "train.py:12: %",
-          "E0301 10:00:00.000000 4711 api.py:826] %"}) {
+          "E0301 10:00:00.000000 4711 api.py:826] %", "%\nProcess finished with exit code 134",
+          "%\nsrun: error: node7: task 0: Exited with exit code 1", "worker (pid=4711) %", "%\n/home/ann/runs/7/core",
+          "in 0x7f3a12bc40d0\n%"}) {
       std::string block = run;
       block.replace(block.find('%'), 1, message);
       EXPECT_TRUE(is_failure("# Memory\n\nThis is what it ends with:\n```\n" + block + "\n```\n")) << block;
