@@ -11,6 +11,7 @@
 #include "core/option.hpp"
 #include "source/log/columns.hpp"
 #include "source/log/labels.hpp"
+#include "source/log/line_numbers.hpp"
 #include "source/log/line_prefix.hpp"
 #include "source/log/text_plan.hpp"
 #include "source/log/unnamed_gpus.hpp"
@@ -385,7 +386,27 @@ bool repeats_exactly(const std::vector<double>& values, std::size_t n) {
 
 }  // namespace
 
-Result<std::size_t> count_unnamed_gpus(const std::vector<HeadReading>& readings, StampReader stamp, bool by_pattern,
+bool shows_several_levels(const Head& all, const WordPlan& plan, const std::vector<HeadReading>& readings) {
+  std::set<double> levels;
+  for (const HeadReading& reading : readings) levels.insert(reading.used);
+  CutLine cut;
+  return std::any_of(all.lines.begin(), all.lines.end(), [&](const HeadLine& line) {
+    const MemoryFigure* const figure = first_figure(line, plan);
+    if (figure == nullptr) return false;
+    cut = {};
+    cut.line = line.text;
+    cut.time = line.found.stamp;
+    cut_numbers(cut, Grouping::by_comma);
+    return std::any_of(cut.numbers.begin(), cut.numbers.end(), [&](const LineNumber& n) {
+      const bool has_role =
+          std::any_of(line.found.figures.begin(), line.found.figures.end(),
+                      [&](const MemoryFigure& f) { return f.begin < n.digits_end && n.begin < f.digits_end; });
+      return !has_role && n.number != figure->number && levels.contains(n.number);
+    });
+  });
+}
+
+Result<std::size_t> count_unnamed_gpus(const std::vector<HeadReading>& readings, StampReader stamp, bool is_one_owner,
                                        const std::function<std::string()>& example,
                                        std::vector<std::string>& assumptions) {
   const std::string record =
@@ -406,7 +427,7 @@ Result<std::size_t> count_unnamed_gpus(const std::vector<HeadReading>& readings,
     const std::size_t n = unnamed == used.end() ? 1 : count_interleaved(unnamed->second);
     if (n == 1) return 1;
     if (repeats_exactly(unnamed->second, n)) {
-      if (!by_pattern)
+      if (!is_one_owner)
         return fail(
             fmt::format("the figures go through the same {} values again and again, as those of one program or of "
                         "several GPUs may, and nothing names a GPU or gives a time; if they are of one, {}; if not, {}",

@@ -458,8 +458,9 @@ Result<PlannedText> plan_text(const LogHead& head, Head& all, const LineCutter& 
   auto stamp = make_clock(head, all, plan, assumptions);
   if (!stamp) return fail(std::move(stamp.error()));
   const std::vector<HeadReading> readings = head_readings(all, plan);
+  const bool is_one_owner = stamp->kind() == StampReader::Kind::none && shows_several_levels(all, plan, readings);
   auto unnamed_gpus = count_unnamed_gpus(
-      readings, *stamp, false, [&] { return pattern_hint(all.lines.front()); }, assumptions);
+      readings, *stamp, is_one_owner, [&] { return pattern_hint(all.lines.front()); }, assumptions);
   if (!unnamed_gpus && are_events(all, plan)) unnamed_gpus = 1;
   if (!unnamed_gpus) return fail(unnamed_gpus.error());
   if (Status ok = check_phases(all, plan, *unnamed_gpus); !ok) return fail(std::move(ok.error()));

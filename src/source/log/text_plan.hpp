@@ -192,10 +192,16 @@ struct HeadReading {
   std::string gpu;  ///< as the line names it; empty: not named
 };
 
+/// Whether a line that is read at one level of `readings` also has the amount of another one, as in "end - start:
+/// 990000000 - 8600000": its owner is at several levels, so these do not distinguish GPUs that each keep theirs.
+/// O(bytes of the head).
+bool shows_several_levels(const Head& all, const WordPlan& plan, const std::vector<HeadReading>& readings);
+
 /// The number of GPUs covered by the readings that do not name theirs: see count_gpus_by_order(). Fails like that, and
-/// for readings that name the same GPU. `stamp` reads the times as the parser will. `by_pattern`: the user has
-/// defined what a reading is; else `example` says how: see pattern_hint().
-Result<std::size_t> count_unnamed_gpus(const std::vector<HeadReading>& readings, StampReader stamp, bool by_pattern,
+/// for readings that name the same GPU. `stamp` reads the times as the parser will. `is_one_owner`: values that repeat
+/// exactly are one GPU's, as the user has defined what a reading is, or shows_several_levels(); else `example` says how
+/// to define it: see pattern_hint().
+Result<std::size_t> count_unnamed_gpus(const std::vector<HeadReading>& readings, StampReader stamp, bool is_one_owner,
                                        const std::function<std::string()>& example,
                                        std::vector<std::string>& assumptions);
 

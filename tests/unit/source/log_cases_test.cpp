@@ -145,9 +145,19 @@ logtest::Reading read_text(const std::string& text, const std::string& name = "a
   return logtest::read_logs({files.write(name, text)}, logtest::utc());
 }
 
-TEST(LogCases, FiguresThatRepeatWithoutATimeAreNotSaidToBeOfSeveralGpus) {
+TEST(LogCases, LinesThatShowTwoLevelsAreThoseOfOneGpu) {
   const auto r = read_case("nodes_of_one_gpu.log");
-  EXPECT_THAT(r.error, AllOf(HasSubstr("the same 3 values again and again"), Not(HasSubstr("3 GPUs"))));
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(r.series(), 1U);
+  EXPECT_THAT(r.device("0"), SizeIs(60));
+  EXPECT_THAT(r.warnings(), AllOf(HasSubstr("assumed to be of one GPU"), Not(HasSubstr("3 GPUs"))));
+}
+
+TEST(LogCases, FiguresThatRepeatWithoutATimeAreNotSaidToBeOfSeveralGpus) {
+  std::string text;
+  for (int i = 0; i < 60; ++i)
+    text += fmt::format("vram used: {}\n", i % 3 == 0 ? 8600000 : i % 3 == 1 ? 990000000 : 190000000);
+  EXPECT_THAT(read_text(text).error, AllOf(HasSubstr("the same 3 values again and again"), Not(HasSubstr("3 GPUs"))));
 }
 
 TEST(LogCases, AListOfAnotherLengthIsLeftOutAndCounted) {
