@@ -35,7 +35,8 @@ enum class Meaning : std::uint8_t {
   process,   ///< of one process
   host,      ///< of the machine, not of a GPU
   ram,       ///< memory of the machine
-  swap,      ///< likewise, on a disk
+  resident,  ///< memory of a process, on the machine
+  swap,      ///< of the machine, but not in its memory: on a disk, or addresses alone
   site,      ///< a place on a card where its temperature is taken
   things,    ///< counted in place of bytes: pages, blocks
   measured,  ///< a separate quantity, even beside words for a GPU's memory: bandwidth, temperature

@@ -117,7 +117,6 @@ void classify_memory(const TitleWords& w, const Label& label, Column& out) {
   const bool is_of_gpu = memory || (w.unit_bytes != 0 && (label.gpu || w.has({"torch"})));
   if (is_of_gpu && role == Meaning::allocated) return set(ColumnRole::used, 66);
   if ((is_of_gpu || (is_alone && w.unit_bytes != 0)) && role == Meaning::reserved) return set(ColumnRole::used, 30);
-  if (label.ram && w.has({"rss"})) return set(ColumnRole::used, 60);
   if (memory && w.words.size() <= 3) return set(ColumnRole::used, 65);
   // "nvidia_smi_mb", "gpu_gb": names only a GPU and a unit.
   const bool is_bare_gpu = label.gpu && std::all_of(w.words.begin(), w.words.end(), [](const std::string& word) {
@@ -262,7 +261,7 @@ Column classify_words(std::string_view title) {
     return as(ColumnRole::busy, label.rate ? 50 : 40);
   }
   classify_memory(w, label, out);
-  out.mentions_gpu = label.gpu || label.vram;
+  out.mentions_gpu = label.gpu || label.vram || is_query_field(title);
   out.mentions_host = !out.mentions_gpu && label.host;
   if (out.role == ColumnRole::used && !w.has({"used"}))
     out.metric = label.role().first == Meaning::allocated  ? Metric::allocator_allocated
@@ -446,7 +445,8 @@ Status check_owner(std::span<const std::string_view> titles, const std::vector<C
   }
   if (columns[at].mentions_host) plan.shared_title = titles[at];
   plan.only_host = columns[at].mentions_host && !names_gpu;
-  plan.of_nobody = !names_gpu && !columns[at].mentions_host && read_label(titles[at]).process;
+  const Meaning role = read_label(titles[at]).role().first;
+  plan.of_nobody = !names_gpu && !columns[at].mentions_host && role != Meaning::allocated && role != Meaning::reserved;
   if (columns[at].mentions_host || names_gpu || of_host.empty()) return {};
   return fail(
       fmt::format("column {} '{}' is the memory of the host, not of a GPU, since '{}' is the host's, too, and no title "

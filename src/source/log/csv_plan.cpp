@@ -656,7 +656,8 @@ Status resolve_columns(const LogHead& head, const Rows& rows, bool comma, Column
                   "the GPU of column '{}' shares the memory of the machine: the used memory is the RAM that all "
                   "programs together use, and its growth may be that of any of them",
                   excerpt(plan.shared_title)));
-  if (plan.of_nobody && plan.pid < 0 && plan.index < 0) assumptions.push_back(may_be_of_host("title"));
+  if (plan.of_nobody && plan.pid < 0 && plan.index < 0 && plan.device_name < 0)
+    assumptions.push_back(may_be_of_host("title"));
   if (plan.of_process && plan.pid < 0)
     assumptions.emplace_back(
         "used_gpu_memory is what one process holds, not what the GPU holds, and no column has its pid: record it with "
@@ -729,6 +730,17 @@ Result<std::uint64_t> most_free_bytes(const LogHead& head, const Rows& rows, boo
   return most;
 }
 
+/// The first cell that names the host's memory: "ram_used_mib 4000 1772359200000"; empty: none.
+std::string_view host_cell(const Rows& rows) {
+  std::set<std::string_view> known;
+  for (const auto& row : rows)
+    for (const std::string_view cell : row)
+      if (!cell.empty() && logtext::is_ascii_letter(cell.front()) && known.insert(cell).second &&
+          names_host_memory(cell))
+        return cell;
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool strict) {
@@ -745,10 +757,8 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
     return fail(fmt::format("{}; {} csv judges it like that of a GPU", only_host_memory(plan->shared_title),
                             name_of(Option::input_format)));
   // "ram_used_mib 4000 1772359200000": the name of the metric is in each row.
-  if (!plan->has_header && !rows.empty())
-    if (const auto host = std::find_if(rows.front().begin(), rows.front().end(), names_host_memory);
-        host != rows.front().end())
-      return fail(only_host_memory(*host));
+  if (const std::string_view host = plan->has_header ? std::string_view{} : host_cell(rows); !host.empty())
+    return fail(only_host_memory(host));
   if (Status ok = expand_lists(rows, *plan, assumptions); !ok) return fail(std::move(ok.error()));
   if (auto why = not_reported(rows, *plan)) return std::make_unique<RowsWithoutFigures>(std::move(*why));
   if (Status ok = resolve_columns(head, rows, comma, *plan, assumptions); !ok) return fail(std::move(ok.error()));

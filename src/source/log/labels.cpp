@@ -109,6 +109,9 @@ Label label_of(std::span<const Word> words) {
       case Meaning::change:
         out.change |= !is_moment;
         break;
+      case Meaning::resident:
+        out.host = out.ram = true;
+        break;
       case Meaning::ram:
         if (is_behind_gpu && logtext::same_letters(word.text, "ram")) {  // "GPU RAM"
           out.vram = true;
@@ -156,6 +159,18 @@ Label label_of(std::span<const Word> words) {
     out.role_words.push_back(limit);
   }
   return out;
+}
+
+bool is_query_field(std::string_view title) {
+  constexpr std::string_view kMemory = "memory.";
+  title.remove_prefix(std::min(title.find_first_not_of(" \t,;|"), title.size()));
+  if (!logtext::same_letters(title.substr(0, kMemory.size()), kMemory)) return false;
+  const std::string_view rest = title.substr(kMemory.size());
+  constexpr std::array<std::string_view, 4> kFields = {"used", "free", "total", "reserved"};
+  return std::any_of(kFields.begin(), kFields.end(), [&](std::string_view field) {
+    return logtext::same_letters(rest.substr(0, field.size()), field) &&
+           (rest.size() == field.size() || !is_letter(rest[field.size()]));
+  });
 }
 
 bool names_host_memory(std::string_view name) {

@@ -65,6 +65,8 @@ Label label_of(std::span<const Word> words);
 /// The same for the words of `text`.
 Label read_label(std::string_view text);
 
+/// Whether a title, or a key begins as the fields of `nvidia-smi --query-gpu`: "memory.used [MiB]". They are a GPU's.
+bool is_query_field(std::string_view title);
 /// Whether a title, a key or the name of a metric is that of the host's memory: "ram_used_mib", "rss", "swap free".
 bool names_host_memory(std::string_view name);
 /// Why a log whose only memory is `name` is refused, and what helps.

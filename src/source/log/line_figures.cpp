@@ -303,7 +303,7 @@ class FigureFinder {
     f.role = role == Meaning::none ? Meaning::used : role;
     f.has_role_word = role != Meaning::none;
     f.is_memory = is_memory || of_gpu_;
-    f.is_of_gpu = of_gpu_ || label.gpu || gpu_ >= 0 || !cut_.uuid.empty();
+    f.is_of_gpu = of_gpu_ || label.gpu || gpu_ >= 0 || !cut_.uuid.empty() || is_query_field(context.text);
     f.unit_bytes = unit;
     f.word = role != Meaning::none ? role_word : !label.subject.empty() ? label.subject : context_;
     f.label = label_key(context.text);

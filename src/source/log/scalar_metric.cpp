@@ -112,7 +112,7 @@ std::optional<ScalarMetric> scalar_metric(const JsonFigure& figure, MemoryOf of)
   out.is_reserved = !out.is_peak && own.role().first == Meaning::reserved;
   // The words of PyTorch's allocator, whose memory is on a GPU even if no word says so.
   const bool is_of_allocator = out.is_peak && own.memory && own.roles.size() > 1;
-  if (!gpu && !owner.is_gpu && !is_of_allocator) {
+  if (!gpu && !owner.is_gpu && !is_of_allocator && !is_query_field(figure.key)) {
     const bool is_whole = out.is_total && of == MemoryOf::beside_total;
     if (!is_of_anyone || is_whole || out.is_percent) return std::nullopt;
     out.is_numbered = false;

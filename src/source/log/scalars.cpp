@@ -651,6 +651,17 @@ Result<std::size_t> count_unnamed_gpus(const std::vector<JsonValue>& objects, co
   return gpus;
 }
 
+/// Whether the figures that are read have the index of a GPU beside them.
+bool have_index(const std::vector<JsonValue>& objects, const Survey& survey) {
+  FigureReader reader(survey.keys);
+  return std::any_of(objects.begin(), objects.end(), [&](const JsonValue& object) {
+    const auto& figures = reader.read(object);
+    return std::any_of(figures.begin(), figures.end(), [&](const JsonFigure& figure) {
+      return survey.seen.contains(figure.name) && figure.owner.gpu.index && !figure.owner.by_position;
+    });
+  });
+}
+
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   std::vector<Around> around;
   const std::vector<JsonValue> objects = objects_of(head.text, &around);
@@ -692,7 +703,8 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
     return fail(fmt::format("no time under \"{}\" beside the memory", found.time_key));
   auto stamp = StampReader::detect(times, found.time_title, *head.options, *head.zone, assumptions);
   if (!stamp) return fail(std::move(stamp.error()));
-  if (found.of == MemoryOf::anyone) assumptions.push_back(may_be_of_host("key"));
+  if (found.of == MemoryOf::anyone && found.id_key.empty() && !have_index(objects, found))
+    assumptions.push_back(may_be_of_host("key"));
   if (!found.id_key.empty()) assumptions.push_back(distinguished_by(found.id_key));
   const auto unnamed_gpus = count_unnamed_gpus(objects, around, found, *uses, *stamp);
   if (!unnamed_gpus) return fail(unnamed_gpus.error());

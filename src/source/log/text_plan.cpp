@@ -406,13 +406,14 @@ bool names_no_owner(const Head& all, const WordPlan& plan) {
 /// A line of `head` that names the resident memory of a process, or a library that measures it: the host's, where no
 /// line names a GPU; empty: none.
 std::string_view resident_line(std::string_view head) {
-  constexpr std::array<std::string_view, 4> kWords = {"resident", "rss", "psutil", "tracemalloc"};
+  constexpr std::array<std::string_view, 2> kLibraries = {"psutil", "tracemalloc"};
   while (!head.empty()) {
     const std::string_view line = logtext::take_line(head);
     std::vector<Word> words;
     cut_words(line, words);
     if (std::any_of(words.begin(), words.end(), [&](const Word& word) {
-          return std::any_of(kWords.begin(), kWords.end(),
+          return word.meaning == Meaning::resident ||
+                 std::any_of(kLibraries.begin(), kLibraries.end(),
                              [&](std::string_view w) { return logtext::same_letters(word.text, w); });
         }))
       return line;

@@ -18,6 +18,7 @@ namespace vramtrack {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr std::int64_t kStart_s = 1'772'359'200;  // 2026-03-01 10:00:00 UTC
 
@@ -357,7 +358,8 @@ TEST(Syntaxes, ATotalNamesTheGpuOfTheAmountsBesideIt) {
 }
 
 TEST(Syntaxes, MemoryOfTheHostIsRefusedForOneReasonInEach) {
-  for (const char* words : {"cpu mem used", "host mem used", "swap mem used", "system memory used", "ram used", "rss"})
+  for (const char* words : {"cpu mem used", "host mem used", "swap mem used", "system memory used", "ram used", "rss",
+                            "pss", "uss", "vms", "vsz"})
     for (const Syntax& syntax : kSyntaxes) {
       const auto r = read(syntax, table_of(words, "mib", rising, false));
       EXPECT_THAT(r.error, HasSubstr("is the memory of the host, not of a GPU, and there is no other"))
@@ -544,13 +546,36 @@ TEST(Syntaxes, AReadingInAnotherOrderDoesNotSpoilTheLog) {
   }
 }
 
+constexpr std::string_view kMayBeOfHost = "says that its memory is a GPU's: it may be that of a process or of the host";
+
 TEST(Syntaxes, MemoryOfNobodyIsReadWithAWarningInEach) {
+  for (const char* words : {"process memory", "memory used", "mem used", "memory"})
+    for (const Syntax& syntax : kSyntaxes) {
+      if (syntax.name == "exposition") continue;  // its labels name a GPU
+      const auto r = read(syntax, table_of(words, "mib", rising, false));
+      EXPECT_EQ(last_of(r), "4000 to 6340") << words << " as " << syntax.name << ": " << r.error;
+      EXPECT_THAT(r.warnings(), HasSubstr(std::string(kMayBeOfHost))) << words << " as " << syntax.name;
+    }
+}
+
+TEST(Syntaxes, TheFieldsOfAQueryAreAGpusInEach) {
   for (const Syntax& syntax : kSyntaxes) {
-    if (syntax.name == "exposition") continue;  // its labels name a GPU
-    const auto r = read(syntax, table_of("process memory", "mib", rising, false));
+    if (syntax.name == "exposition") continue;  // its names have no dots
+    const auto r = read(syntax, table_of("memory.used", "mib", rising, false));
     EXPECT_EQ(last_of(r), "4000 to 6340") << syntax.name << ": " << r.error;
-    EXPECT_THAT(r.warnings(), HasSubstr("says that its memory is a GPU's: it may be that of a process or of the host"))
-        << syntax.name;
+    EXPECT_THAT(r.warnings(), Not(HasSubstr(std::string(kMayBeOfHost)))) << syntax.name;
+  }
+}
+
+TEST(Syntaxes, AnIndexBesideTheMemoryOfNobodyIsAGpusInEach) {
+  for (const Syntax& syntax : kSyntaxes) {
+    if (syntax.name == "exposition") continue;
+    Table table = table_of("memory used", "mib", rising, false);
+    table.gpus = 2;
+    table.readings /= 2;
+    const auto r = read(syntax, table);
+    EXPECT_EQ(last_of(r), "4000 to 6280") << syntax.name << ": " << r.error;
+    EXPECT_THAT(r.warnings(), Not(HasSubstr(std::string(kMayBeOfHost)))) << syntax.name;
   }
 }
 
