@@ -93,7 +93,13 @@ void classify_memory(const TitleWords& w, const Label& label, Column& out) {
     return;
   }
   // nvidia-smi's utilization.memory is how busy the memory bus is, not how full the memory is.
-  if (label.rate && meaning_of(w.words.front()) == Meaning::rate) return;
+  const auto first_of = [&](std::initializer_list<Meaning> meanings) {
+    return std::find_if(w.words.begin(), w.words.end(), [&](const std::string& word) {
+      return std::find(meanings.begin(), meanings.end(), meaning_of(word)) != meanings.end();
+    });
+  };
+  if (label.rate && memory && first_of({Meaning::rate}) < first_of({Meaning::memory, Meaning::vram, Meaning::ram}))
+    return;
   if (label.rate && !memory) return;
   if (memory && (w.percent || label.rate)) return set(ColumnRole::percent, 50);
   // "gpu usage %" is how busy the GPU is; "used" or "allocated" refer to memory.

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "core/scale.hpp"
 #include "core/units.hpp"
 #include "source/log/memory_words.hpp"
 #include "source/log/text.hpp"
@@ -174,11 +176,8 @@ void DumpReadings::put(const LogDevice& named, Field field, std::uint64_t bytes,
 }
 
 void DumpReadings::set_percent(const LogDevice& named, double percent, LogRows& rows) {
-  if (!(percent >= 0 && percent <= 100)) return;
-  Gpu& gpu = gpu_of(named);
-  if (gpu.percent) end_dump(rows);
-  begin(gpu, rows);
-  gpu.percent = percent;
+  if (percent >= 0 && percent <= 100)
+    set(named, Field::percent, static_cast<std::uint64_t>(std::llround(percent * Scale::kPercentBytes)), rows);
 }
 
 void DumpReadings::list_process(const LogDevice& named, DumpedProcess process, LogRows& rows) {
@@ -233,7 +232,6 @@ void DumpReadings::end_dump(LogRows& rows) {
     rows.line = gpu.line;
     if (dump_time_) deliver(gpu, *dump_time_, rows);
     for (auto& value : gpu.values) value.reset();
-    gpu.percent.reset();
     gpu.processes.clear();
     gpu.is_open = false;
   }
@@ -282,10 +280,10 @@ void DumpReadings::finish(LogRows& rows) {
 }
 
 void DumpReadings::deliver(Gpu& gpu, Timestamp time, LogRows& rows) {
-  auto& [used, free, total, busy, received, allocated, reserved] = gpu.values;
+  auto& [used, free, total, busy, received, allocated, reserved, percent] = gpu.values;
   const bool has_allocator = allocated && reserved;
   if (!used && !has_allocator) used = allocated ? allocated : reserved;
-  if (!used && !free && !total && !gpu.percent && !has_allocator && gpu.processes.empty() && !gpu.lists_all) return;
+  if (!used && !free && !total && !percent && !has_allocator && gpu.processes.empty() && !gpu.lists_all) return;
   if (gpu.device == SIZE_MAX) gpu.device = rows.device(gpu.named);
   if (!total && used && free) {
     // Rounded values may add up to slightly different sums: a small difference is not a change of capacity.
@@ -296,7 +294,8 @@ void DumpReadings::deliver(Gpu& gpu, Timestamp time, LogRows& rows) {
   }
   if (!used && free && total && *free <= *total) used = *total - *free;
   if (total) rows.total(time, gpu.device, *total);
-  if (!used && gpu.percent) used = rows.used_of_percent(time, gpu.device, *gpu.percent);
+  if (!used && percent)
+    used = rows.used_of_percent(time, gpu.device, static_cast<double>(*percent) / Scale::kPercentBytes);
   if (used && is_above(*used, total.value_or(0))) {
     rows.skip(rows.line, kAboveTotal);
     used.reset();

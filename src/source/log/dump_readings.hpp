@@ -119,7 +119,8 @@ class DumpReadings {
  public:
   /// `busy`: as Metric::device_busy; `received`: as Metric::device_received; `allocated` and `reserved`: of a program's
   /// allocator, if both are given; otherwise they are used memory.
-  enum class Field : std::uint8_t { used, free, total, busy, received, allocated, reserved };
+  /// `percent`: used memory in per cent, in Scale::kPercentBytes; it counts if there is no amount of it.
+  enum class Field : std::uint8_t { used, free, total, busy, received, allocated, reserved, percent };
 
   explicit DumpReadings(DumpClock clock) : clock_(std::move(clock)) {}
 
@@ -137,7 +138,7 @@ class DumpReadings {
   void set_busy(const std::optional<Timestamp>& time, const LogDevice& gpu, std::string_view text, LogRows& rows);
   /// As set(), for dumps that are separated in other ways: the last value counts.
   void put(const LogDevice& gpu, Field field, std::uint64_t bytes, LogRows& rows);
-  /// As set(), of used memory in per cent: it counts if the dump has no amount of it.
+  /// As set(), of Field::percent. Anything but a percentage is ignored.
   void set_percent(const LogDevice& gpu, double percent, LogRows& rows);
   /// The current dump lists this GPU, whether or not it has a value.
   void see(const LogDevice& gpu, LogRows& rows) { begin(gpu_of(gpu), rows); }
@@ -170,8 +171,7 @@ class DumpReadings {
   struct Gpu {
     LogDevice named;
     std::size_t device = SIZE_MAX;  ///< in LogRows
-    std::optional<std::uint64_t> values[7];
-    std::optional<double> percent;       ///< used memory, if there is no amount
+    std::optional<std::uint64_t> values[8];
     std::optional<Timestamp> time;       ///< its own
     std::optional<Timestamp> delivered;  ///< the last such time, if delivered before the next one was known
     std::uint64_t sum_bytes = 0;         ///< used plus free: serves as the total if none is given

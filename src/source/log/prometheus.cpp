@@ -180,7 +180,8 @@ class Prometheus final : public DumpParser<LineReader> {
 
 bool is_memory_in_use(DumpReadings::Field field) {
   using Field = DumpReadings::Field;
-  return field == Field::used || field == Field::free || field == Field::allocated || field == Field::reserved;
+  return field == Field::used || field == Field::free || field == Field::allocated || field == Field::reserved ||
+         field == Field::percent;
 }
 
 /// The unit of the metrics whose names give none, from their values in the head.

@@ -7,6 +7,7 @@
 
 #include "core/exporters.hpp"
 #include "core/pci_address.hpp"
+#include "core/scale.hpp"
 #include "core/units.hpp"
 #include "source/log/columns.hpp"
 #include "source/log/labels.hpp"
@@ -63,6 +64,7 @@ std::optional<PrometheusMetric> gpu_metric(std::string_view name, bool peaks) {
   const bool is_peak = label.role().first == Meaning::peak;
   if (!(label.gpu || label.vram) || label.process || label.share || is_peak != peaks) return std::nullopt;
   const Column column = classify_column(name);
+  const std::string low = logtext::lower(name);
   PrometheusMetric out;
   out.unit_bytes = column.unit_bytes;
   if (is_peak && (column.role == ColumnRole::peak || column.role == ColumnRole::total))
@@ -79,10 +81,11 @@ std::optional<PrometheusMetric> gpu_metric(std::string_view name, bool peaks) {
     out.field = DumpReadings::Field::free;
   else if (column.role == ColumnRole::total)
     out.field = DumpReadings::Field::total;
+  else if (column.role == ColumnRole::percent && !low.starts_with("dcgm_fi_"))  // whose FB_USED_PERCENT is a ratio
+    return PrometheusMetric{DumpReadings::Field::percent, static_cast<std::uint64_t>(Scale::kPercentBytes)};
   else
     return std::nullopt;
   // DCGM and AMD's exporter count MB of 2^20 bytes, also in fields that are missing from the table.
-  const std::string low = logtext::lower(name);
   if (out.unit_bytes == 0 && (low.starts_with("dcgm_fi_") || low.ends_with("_vram"))) out.unit_bytes = kBytesPerMiB;
   return out;
 }

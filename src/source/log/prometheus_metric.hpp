@@ -18,8 +18,8 @@ struct PrometheusMetric {
   std::uint64_t unit_bytes = 0;  ///< 0: not in the name; for a fact: of its sample
 };
 
-/// The meaning of a metric according to its name; nullopt if it is neither GPU memory nor a related fact, or is a
-/// percentage of memory, since its base is unknown. `peaks`: reads peaks as the used memory, and ignores other metrics
+/// The meaning of a metric according to its name; nullopt if it is neither GPU memory nor a related fact, or is a ratio
+/// of memory, since its base is unknown. `peaks`: reads peaks as the used memory, and ignores other metrics
 /// of it.
 std::optional<PrometheusMetric> gpu_metric(std::string_view name, bool peaks = false);
 

@@ -72,7 +72,7 @@ class PrometheusRange final : public DumpParser<JsonParser> {
     for (const std::string& name : other_)
       rows.warn(fmt::format("the metric {} is not the used, free or total memory of a GPU and is not read", name));
     for (const Gpu& gpu : gpus_)
-      if (!gpu.has(Field::used) && !(gpu.has(Field::free) && gpu.has(Field::total)))
+      if (!gpu.has(Field::used) && !gpu.has(Field::percent) && !(gpu.has(Field::free) && gpu.has(Field::total)))
         return rows.warn(
             fmt::format("GPU {} has free or total memory, but no used memory; query DCGM_FI_DEV_FB_USED as well",
                         rows.device_id(rows.device(gpu.named))));

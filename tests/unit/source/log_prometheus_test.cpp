@@ -1,4 +1,5 @@
 // Prometheus: its exposition text and the answers of its API.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "log_testing.hpp"
@@ -71,6 +72,27 @@ TEST(PrometheusMetrics, OfOtherThingsAreNone) {
         "vramtrack_device_memory_peak_bytes", "vramtrack_process_memory_used_bytes", "container_memory_usage_bytes",
         "nvidia_smi_utilization_memory_ratio", "go_memstats_alloc_bytes"})
     EXPECT_FALSE(gpu_metric(name)) << name;
+}
+
+TEST(PrometheusMetrics, APercentageIsReadWhereItIsAll) {
+  std::string text = "# TYPE gpu_memory_used_percent gauge\n";
+  std::string both = text;
+  for (int i = 0; i < 20; ++i) {
+    const auto add = [&](std::string_view name, double value) {
+      return fmt::format("{}{{gpu=\"0\"}} {} {}\n", name, value, 1'772'359'200'000 + 10'000 * i);
+    };
+    text += add("gpu_memory_used_percent", 40 + i / 4.0);
+    both += add("gpu_memory_used_percent", 40 + i / 4.0) + add("gpu_memory_used_bytes", (4000 + i) * 1048576.0);
+  }
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(r.catalog->scale.unit, AmountUnit::percent);
+  EXPECT_THAT(r.device("0"), SizeIs(20));
+  EXPECT_DOUBLE_EQ(r.device("0").back().second, 44.75 * 1024);
+  const auto in_bytes = read_text(both);
+  ASSERT_EQ(in_bytes.error, "");
+  EXPECT_EQ(in_bytes.catalog->scale.unit, AmountUnit::bytes);
+  EXPECT_EQ(in_bytes.device("0").back().second, 4019);
 }
 
 TEST(PrometheusMetrics, LabelsNameTheGpu) {
