@@ -77,6 +77,7 @@ using Rows = std::span<const std::vector<std::string_view>>;
 /// How two columns of memory relate to each other, over all rows.
 struct Relation {
   bool below = true;         ///< the first is never above the second
+  bool first_fixed = true;   ///< the first is constant for each GPU
   bool second_fixed = true;  ///< the second is constant for each GPU
   bool sum_fixed = true;     ///< their sum is constant for each GPU, except for rounding
   bool alike = true;         ///< they are equal throughout
@@ -120,10 +121,50 @@ Relation relate(Rows rows, std::size_t first, std::size_t second, int key) {
     out.alike &= a == b;
   }
   for (const auto& [id, gpu] : gpus) {
+    out.first_fixed &= gpu.first.width() == 0;
     out.second_fixed &= gpu.second.width() == 0;
     out.sum_fixed &= gpu.sum.width() <= kRounding + gpu.first.width() / kOfTheChange;
   }
   return out;
+}
+
+/// Three columns of which two add up to the third: used, free and total memory.
+struct Parts {
+  std::size_t first, second, whole;
+};
+
+/// The only three of the columns `memory` that are so in every row, except for the memory that the driver reserves,
+/// with a third that is constant for each GPU; nullopt: there are none, or several. `may_stay`: the two need not vary.
+std::optional<Parts> find_parts(Rows rows, const std::vector<std::size_t>& memory, int key, bool may_stay) {
+  constexpr std::uint64_t kMostReserved = std::uint64_t{1} << 30U;  // of a small card
+  constexpr std::uint64_t kOfTheWhole = 16;
+  constexpr std::uint64_t kRounding = kBytesPerMiB;
+  const auto add_up = [&](const Parts& parts) {
+    bool has_row = false;
+    for (const auto& row : rows) {
+      std::uint64_t bytes[3];
+      std::size_t n = 0;
+      for (const std::size_t at : {parts.first, parts.second, parts.whole})
+        if (at < row.size() && logtext::read_amount(row[at], kBytesPerMiB, bytes[n]) == Amount::read) ++n;
+      if (n < 3) continue;
+      has_row = true;
+      const std::uint64_t sum = bytes[0] + bytes[1];
+      if (sum > bytes[2] + kRounding || sum + std::max(kMostReserved, bytes[2] / kOfTheWhole) < bytes[2]) return false;
+    }
+    const Relation halves = relate(rows, parts.first, parts.second, key);
+    return has_row && halves.sum_fixed && (may_stay || (!halves.first_fixed && !halves.second_fixed)) &&
+           relate(rows, parts.first, parts.whole, key).second_fixed;
+  };
+  std::optional<Parts> found;
+  for (const std::size_t whole : memory)
+    for (const std::size_t first : memory)
+      for (const std::size_t second : memory) {
+        const Parts parts{first, second, whole};
+        if (first >= second || first == whole || second == whole || !add_up(parts)) continue;
+        if (found) return std::nullopt;
+        found = parts;
+      }
+  return found;
 }
 
 /// For two columns with a constant sum: whether the first is the used memory; nullopt if their values do not show it.
@@ -238,6 +279,7 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
   constexpr double kMostMib = 4e6;  // no GPU has 4 TiB
   const bool in_bytes =
       std::any_of(memory.begin(), memory.end(), [&](std::size_t i) { return columns[i].high >= kMostMib; });
+  const double least_total = in_bytes ? kLeastTotal * static_cast<double>(kBytesPerMiB) : kLeastTotal;
   const auto assume = [&](std::string_view columns_text) {
     assumptions.push_back(fmt::format("the log has no header: {}{}; if that is wrong, {}", columns_text,
                                       with_units ? ""
@@ -267,6 +309,29 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
     return plan;
   }
 
+  // Of used, free and total memory, only the total is known by its size: of the others, the used memory rises more
+  // often.
+  if (plan.pid < 0)
+    if (const auto parts = find_parts(rows, memory, key, with_units && memory.size() == 3);
+        parts && (with_units || columns[parts->whole].low >= least_total)) {
+      const auto first = first_is_used(rows, relate(rows, parts->first, parts->second, key), plan.time);
+      if (!first)
+        return cannot_identify(
+            rows,
+            fmt::format("column {0} is the total, and columns {1} and {2} add up to it: either column {1} is the "
+                        "used and column {2} the free memory, or column {1} the free and column {2} the used, and "
+                        "their values do not show which",
+                        parts->whole + 1, parts->first + 1, parts->second + 1));
+      plan.used = static_cast<int>(*first ? parts->first : parts->second);
+      plan.free = static_cast<int>(*first ? parts->second : parts->first);
+      plan.total = static_cast<int>(parts->whole);
+      assume(
+          fmt::format("columns {} and {} add up to column {}, which is read as total memory, and column {} rises more "
+                      "often than it falls, so it is read as used and the other as free memory",
+                      parts->first + 1, parts->second + 1, parts->whole + 1, plan.used + 1));
+      return plan;
+    }
+
   // The used and total columns are adjacent; the total is constant and never smaller than used.
   std::vector<std::pair<std::size_t, std::size_t>> pairs;
   std::optional<std::pair<std::size_t, std::size_t>> halves;
@@ -279,11 +344,12 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
       // least 1000 MiB, a column that never exceeds 100 may be a percentage or a temperature, and a column with
       // fractions may be a power draw.
       const bool plausible =
-          with_units || (columns[total].low >= kLeastTotal && columns[used].high > kMostPercent &&
+          with_units || (columns[total].low >= least_total && columns[used].high > kMostPercent &&
                          columns[used].all(columns[used].integers) && columns[total].all(columns[total].integers));
       if (neighbours && plausible && r.below && r.second_fixed && !r.alike) pairs.emplace_back(used, total);
-      const bool large = with_units || columns[used].high + columns[total].high >= kLeastTotal;
-      if (used < total && neighbours && large && r.sum_fixed && !columns[used].constant()) halves = {used, total};
+      const bool large = with_units || columns[used].high + columns[total].high >= least_total;
+      if (used < total && neighbours && large && r.sum_fixed && !r.first_fixed && !r.second_fixed)
+        halves = {used, total};
     }
   if (pairs.size() == 1 && !halves) {
     const auto [used, total] = pairs.front();

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <array>
+
 #include "log_testing.hpp"
 
 namespace vramtrack {
@@ -120,7 +122,39 @@ TEST(Infer, AnErrorNamesARowAndNotTheDateBeforeIt) {
     text += fmt::format("2026-03-01 10:00:{:02}\n97, {}, {}, 24000\n", i, 8000 + 10 * (i % 2), 16000 - 10 * (i % 2));
   const auto r = read_text(text);
   EXPECT_THAT(r.error, HasSubstr("rows such as '97, 8000, 16000, 24000'"));
-  EXPECT_THAT(r.error, HasSubstr("columns 2 and 3 add up to a constant"));
+  EXPECT_THAT(r.error,
+              HasSubstr("column 4 is the total, and columns 2 and 3 add up to it: either column 2 is the used"));
+}
+
+TEST(Infer, OfThreeThatAddUpTheTotalIsTheCapacity) {
+  constexpr std::uint64_t kReserved_mib = 450;
+  for (const auto& order : {std::array{0U, 1U, 2U}, {0U, 2U, 1U}, {1U, 2U, 0U}, {2U, 1U, 0U}})
+    for (const char* unit : {" MiB", ""}) {
+      const auto r = read_text(timed("", 40, [&](int i) {
+        const int used = 4000 + 20 * i;
+        const std::array amounts{24576, used, 24576 - static_cast<int>(kReserved_mib) - used};
+        return fmt::format("{}{}, {}{}, {}{}", amounts[order[0]], unit, amounts[order[1]], unit, amounts[order[2]],
+                           unit);
+      }));
+      ASSERT_EQ(r.error, "");
+      EXPECT_EQ(r.device("0").back().second, 4000 + 20 * 39);
+      EXPECT_EQ(r.catalog->device("0")->capacity_bytes, 24576ULL << 20);
+    }
+}
+
+TEST(Infer, OfThreeThatStayTheUsedMemoryIsAsked) {
+  const auto r = read_text(timed("", 40, [](int /*i*/) { return "24576 MiB, 20126 MiB, 4000 MiB"; }));
+  EXPECT_THAT(r.error,
+              HasSubstr("column 2 is the total, and columns 3 and 4 add up to it: either column 3 is the used and "
+                        "column 4 the free memory, or column 3 the free and column 4 the used"));
+}
+
+TEST(Infer, ATotalBesideAnIdleGpuIsNotItsFreeMemory) {
+  const auto r =
+      read_text(timed("", 40, [](int i) { return fmt::format("{} MiB, 24576 MiB", 4000 + (i * i % 7 < 3 ? 1 : 0)); }));
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(r.device("0").back().second, 4001);
+  EXPECT_EQ(r.catalog->device("0")->capacity_bytes, 24576ULL << 20);
 }
 
 TEST(Infer, PassesOverAPowerBesideTheTotal) {
