@@ -510,6 +510,14 @@ bool is_index(const Rows& rows, const ColumnPlan& plan) {
   return goes_round(values, times);
 }
 
+/// The cells of a column; none if `column` is below 0.
+std::vector<std::string_view> cells_of(const Rows& rows, int column) {
+  std::vector<std::string_view> out;
+  for (const auto& row : rows)
+    if (column >= 0) out.push_back(cell(row, column));
+  return out;
+}
+
 /// Interprets the index column according to its values.
 void resolve_index(const Rows& rows, ColumnPlan& plan, std::vector<std::string>& assumptions) {
   choose_index(rows, plan);
@@ -528,7 +536,11 @@ void resolve_index(const Rows& rows, ColumnPlan& plan, std::vector<std::string>&
     }
     plan.index = -1;
   }
-  std::erase_if(plan.series, [&](int column) { return is_row_counter(rows, column, plan.time); });
+  const int id = plan.uuid >= 0 ? plan.uuid : plan.pci >= 0 ? plan.pci : plan.index;
+  const std::vector<std::string_view> ids = cells_of(rows, id);
+  std::erase_if(plan.series, [&](int column) {
+    return is_row_counter(rows, column, plan.time) || (id >= 0 && repeat_ids(cells_of(rows, column), ids));
+  });
 }
 
 /// How many values a column cycles through in a fixed order; 0: it does not cycle.

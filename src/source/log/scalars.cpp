@@ -161,6 +161,19 @@ Status choose_time_key(const std::vector<JsonValue>& objects, Survey& out, std::
   return {};
 }
 
+/// Whether the key of a series only repeats the index of the GPU beside it.
+bool repeats_index(const std::vector<JsonValue>& objects, std::string_view key) {
+  std::string_view index;
+  for (const auto& [beside, value] : objects.front().members())
+    if (classify_column(beside).role == ColumnRole::index) index = beside;
+  std::vector<std::string_view> numbers, ids;
+  for (const JsonValue& object : objects) {
+    numbers.push_back(series_text(object, key));
+    ids.push_back(series_text(object, index));
+  }
+  return !index.empty() && repeat_ids(numbers, ids);
+}
+
 /// Keys that distinguish series, by their titles and values: with a few different values, not a new one in each object.
 void find_series_keys(const std::vector<JsonValue>& objects, Survey& out) {
   constexpr std::size_t kMost = 64;
@@ -174,7 +187,8 @@ void find_series_keys(const std::vector<JsonValue>& objects, Survey& out) {
         ++n;
       }
   for (const auto& [key, its] : values)
-    if (its.first.size() > 1 && its.first.size() <= kMost && its.first.size() * 2 <= its.second)
+    if (its.first.size() > 1 && its.first.size() <= kMost && its.first.size() * 2 <= its.second &&
+        !repeats_index(objects, key))
       out.keys.series.push_back(key);
 }
 

@@ -288,6 +288,16 @@ bool goes_round(std::span<const std::string_view> values, std::span<const std::s
          (used.empty() || keep_to_levels(values, used));
 }
 
+bool repeat_ids(std::span<const std::string_view> numbers, std::span<const std::string_view> ids) {
+  std::map<std::string_view, std::string_view> id_of, number_of;
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    if (!logtext::whole_number<std::uint64_t>(numbers[i]) ||
+        id_of.try_emplace(numbers[i], ids[i]).first->second != ids[i] ||
+        number_of.try_emplace(ids[i], numbers[i]).first->second != numbers[i])
+      return false;
+  return id_of.size() > 1;
+}
+
 std::string distinguished_by(std::string_view title) {
   return fmt::format("'{}' is read as the id of a GPU: each of its values occurs once in a reading",
                      logtext::excerpt(title));

@@ -75,6 +75,10 @@ bool may_be_id(std::string_view title);
 bool goes_round(std::span<const std::string_view> values, std::span<const std::string_view> times,
                 std::span<const double> used = {});
 
+/// Whether numbers under a title that names machines only repeat the ids of GPUs: each of several goes with an id of
+/// its own, as rocm-smi's "Node ID" of each device. `ids` are those of the same rows. Other texts are names. O(rows).
+bool repeat_ids(std::span<const std::string_view> numbers, std::span<const std::string_view> ids);
+
 /// The warnings about readings whose GPUs are known by such a column, or by their order, and why a row is left out.
 std::string distinguished_by(std::string_view title);
 std::string distinguished_by_order(std::size_t gpus);

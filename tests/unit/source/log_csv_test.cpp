@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <array>
+
 #include "log_testing.hpp"
 #include "source/log/columns.hpp"
 #include "source/log/text.hpp"
@@ -666,6 +668,31 @@ TEST(Csv, AGpuMayHaveAWordBeforeItsIndex) {
         << name;
   EXPECT_THAT(read_text("time,gpu,used_mib\n1772359200,node1,5\n1772359201,node1,6\n").device("node1"),
               testing::SizeIs(2));
+}
+
+TEST(Csv, ANumberThatGoesWithTheIndexIsNoMachine) {
+  const auto both = [](int node_of_first) {
+    std::string csv = "time,device,node id,mem_used_mb\n", json;
+    for (int i = 0; i < 20; ++i)
+      for (int gpu = 0; gpu < 2; ++gpu) {
+        const int node = i % 2 == 0 ? gpu + 1 : (gpu + node_of_first) % 2 + 1;
+        csv += fmt::format("{},{},{},{}\n", 1'772'359'200 + 10 * i, gpu, node, 4000 + i);
+        json += fmt::format("{{\"time\": {}, \"device\": {}, \"node id\": {}, \"mem_used_mb\": {}}}\n",
+                            1'772'359'200 + 10 * i, gpu, node, 4000 + i);
+      }
+    return std::array{csv, json};
+  };
+  for (const std::string& text : both(0)) {  // "Node ID" of rocm-smi
+    const auto r = read_text(text);
+    ASSERT_EQ(r.error, "");
+    EXPECT_THAT(r.device("0"), SizeIs(20));
+    EXPECT_THAT(r.device("1"), SizeIs(20));
+  }
+  for (const std::string& text : both(1)) {
+    const auto r = read_text(text);
+    ASSERT_EQ(r.error, "");
+    EXPECT_EQ(r.series(), 4U);
+  }
 }
 
 }  // namespace
