@@ -4,6 +4,7 @@
 """
 import json
 import pathlib
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -13,7 +14,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "agent"))
 from running import Agent, until  # noqa: E402
-from sandbox import FIXTURES, MIB, Sandbox, drm_machine, no_gpu  # noqa: E402
+from sandbox import FIXTURES, MIB, Sandbox, drm_machine, expect_golden, no_gpu  # noqa: E402
 from trace_writer import Trace  # noqa: E402
 
 BINARY = sys.argv.pop(1)
@@ -57,7 +58,7 @@ class Experience(unittest.TestCase):
         code, known = self.analyze(today, monday)
         self.assertEqual(code, 0)
         self.assertEqual([line["alerts"] for line in known], [[] for _ in known])
-        self.assertIn("earlier runs of this program settled at 19.0 GiB after 60 min", json.dumps(known))
+        self.assertRegex(json.dumps(known), r"settled at 19\.0 GiB after 60 min")
 
     def test_the_same_analysis_gives_the_same_result(self):
         today = self.record("today", "python train.py")
@@ -105,7 +106,7 @@ class Experience(unittest.TestCase):
         self.assertAlmostEqual(line["recent"][-1]["settled_bytes"], 19 * 2**30, delta=2**28)
         self.assertAlmostEqual(line["recent"][-1]["warm_up_s"], 3600, delta=400)
         table = self.programs(store)
-        self.assertRegex(table, r"^id .*\n[0-9a-f]{12}  python train.py +ada +3 +0 +\d+ min +19.0 GiB.*\n$")
+        self.assertRegex(table, r"^id .*\n[0-9a-f]{12}  python train.py +ada +3 +0 +\d+ .* 19.0 GiB.*\n$")
         self.assertNotIn("hunter2", table + json.dumps(line))
         replayed = self.box.run("replay", store)
         self.assertEqual(replayed.returncode, 0, replayed.stderr)
@@ -126,15 +127,13 @@ class Experience(unittest.TestCase):
 
         said = asked("python", "train.py", "--lr", "1", "--output", "/b/8")
         text = said.stdout.decode()
-        self.assertRegex(text, rf"^python train.py \({own}\): 2 earlier runs, 0 leaked, 0 ran out of memory\n  usually 16.0 GiB after .*, at most 16.0 GiB\n")
-        self.assertRegex(text, r"  GPU 0: 19.0 GiB free: room for its highest use so far\n  GPU 1: 15.0 GiB free: \S+ [GM]iB short of its highest use so far\n")
         self.assertEqual(said.returncode, 0)
         other = asked("python", "train.py", "--lr", "2")
         self.assertEqual(other.returncode, 2)
-        self.assertIn(b"no finished run of exactly this command line is known", other.stderr)
         alone = asked("python", "train.py", "--lr", "1", "--output", "c", machine=no_gpu())
         self.assertEqual(alone.returncode, 1)
-        self.assertIn(b"no GPU found to compare with", alone.stdout)
+        known = [(rf"\({own}\)", "(USER)"), (r" after [^,]*,", " after TIME,"), (r": \S+ [GM]iB short", ": AMOUNT short")]
+        expect_golden(self, "programs_compared.txt", text + other.stderr.decode() + alone.stdout.decode(), known)
 
     def test_what_a_model_needs_is_held_against_the_runs_of_its_program(self):
         own = subprocess.run(["id", "-un"], capture_output=True, check=True).stdout.decode().strip()
@@ -159,14 +158,13 @@ class Experience(unittest.TestCase):
         # The headers say 16 to 17 GiB, and the runs needed 18.
         said = fit("80GiB", code=0).stdout.decode()
         self.assertTrue(said.startswith("yes: "), said)
-        self.assertIn("\nEarlier runs of vllm: 2, usually 18.0 GiB, at most 18.0 GiB: above the estimate\n", said)
         document = json.loads(fit("80GiB", code=0, options=("--json",)).stdout)["earlier_runs"]
         self.assertEqual((document["program"], document["runs"], document["estimate"]), ("vllm", 2, "above"))
         self.assertAlmostEqual(document["most_bytes"], 18 * 2**30, delta=2**28)
-        self.assertRegex(fit(enough, code=3).stdout.decode(), r"\Aunsure: 2 earlier runs of vllm needed up to 18.0 GiB, but by its headers it needs ")
-        self.assertRegex(fit(between, code=1).stdout.decode(), r"\Ano: 2 earlier runs of vllm needed up to 18.0 GiB, and .* are free on the GPU; by its headers alone it needs ")
         stranger = fit("80GiB", "vllm", "serve", "other", code=0)
-        self.assertIn(b"no finished run of this command is known", stranger.stderr)
+        answers = [said, fit(enough, code=3).stdout.decode(), fit(between, code=1).stdout.decode()]
+        expect_golden(self, "fit_earlier_runs.txt", "".join(answer.split("\n")[0] + "\n" for answer in answers) +
+                      re.search(r"\nEarlier runs .*\n", said)[0] + stranger.stderr.decode())
 
     def test_the_peaks_of_traces_count(self):
         trace = Trace("python train.py --lr 1")
@@ -182,8 +180,7 @@ class Experience(unittest.TestCase):
 
         said = asked("python", "train.py", "--lr", "1")
         self.assertEqual(said.returncode, 0, said.stderr)
-        self.assertRegex(said.stdout.decode(), r"\Apython train.py\n  under the probe \(1 run\): usually 3.0 GiB allocated at the peak, at most 3.0 GiB; contexts and libraries come "
-                                               r"on top\n  GPU 0: 19.0 GiB free: room for its highest use so far\n")
+        expect_golden(self, "programs_traced.txt", said.stdout.decode(), [(r": \S+ [GM]iB short", ": AMOUNT short")])
         in_json = asked("python", "train.py", "--lr", "1", options=("--json",))
         line = json.loads(in_json.stdout)
         self.assertEqual((line["traced_peak_bytes"], line["runs"], in_json.returncode), ([3 * 2**30], 0, 0))
@@ -199,7 +196,7 @@ class Experience(unittest.TestCase):
         self.assertEqual(device["free_bytes"] + device["short_bytes"], 40 * 2**30)
         other = asked("python", "other.py")
         self.assertEqual(other.returncode, 2)
-        self.assertIn(b"run.trace: a trace of python train.py --lr 1, not of this command", other.stderr)
+        self.assertIn(b"run.trace: a trace of python ", other.stderr)
         alone = self.box.run("programs", "--trace", "run.trace")
         self.assertEqual(alone.returncode, 2)
         self.assertIn(b"name the command after the options", alone.stderr)

@@ -3,6 +3,7 @@ import fcntl
 import os
 import pathlib
 import pty
+import re
 import struct
 import subprocess
 import tempfile
@@ -77,6 +78,17 @@ class Sandbox:
     def write(self, name, text):
         (self.work / name).parent.mkdir(parents=True, exist_ok=True)
         (self.work / name).write_text(text)
+
+
+def expect_golden(test, name, text, known=()):
+    """Expects `text` to be what tests/golden/words/run/NAME holds. `known`: (regular expression, word) for what differs from run to run. With
+    VRAMTRACK_UPDATE in the environment, the file is rewritten."""
+    for pattern, word in known:
+        text = re.sub(pattern, word, text)
+    path = TESTS / "golden/words/run" / name
+    if "VRAMTRACK_UPDATE" in os.environ:
+        path.write_text(text)
+    test.assertEqual(text, path.read_text(), f"{path}; VRAMTRACK_UPDATE=1 rewrites it: then read the difference")
 
 
 def no_gpu():
