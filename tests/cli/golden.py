@@ -50,6 +50,28 @@ FILES = {
     "empty.csv": "",
     "no_processes.csv": "timestamp, gpu_uuid, pid, process_name, used_gpu_memory [MiB]\n",
     "none_running.csv": "No running processes found\n",
+    "page.html": "<!DOCTYPE html><table></table>",
+    "host_ram.log": "".join(f"23:{minute}:00 RAM used {4000 + 50 * minute} MiB\n" for minute in range(10, 40)),
+    "unnamed.log": "".join(f"2026-03-01 12:{minute}:00 foo {4000 + 50 * minute} MiB bar 9000 MiB\n" for minute in range(10, 40)),
+    "kv_cache.log": "".join(f"INFO 03-01 12:{minute}:00 metrics.py:455] Running: 1 reqs, GPU KV cache usage: {minute / 10}%, CPU KV cache usage: 0.0%.\n"
+                            for minute in range(10, 40)),
+    "phases.log": "".join(f"step {step} {when} inference: GPU memory {4000 + 50 * step + more} MB\n" for step in range(60)
+                          for when, more in (("before", 0), ("after", 500))),
+    "rounds.log": "".join(f"gpu mem used {(8000, 3000, 9000, 1000, 5000, 7000)[i % 6]} MiB\n" for i in range(240)),
+    "many.log": "".join(f"2026-03-01 12:{minute}:00 gpu memory MiB: {[4000 + minute + k for k in range(40)]}\n" for minute in range(10, 40)),
+    "two_words.log": "".join(f"2026-03-01 12:{minute}:00 " + (f"gpu_mem=8000MiB loss 0.{minute}\n" if minute < 30 else f"memory used: {8000 + minute} MiB\n")
+                             for minute in range(10, 60)),
+    "dots.log": "".join(f"step {i} used {4 + i / 1000:.3f} MB\n" for i in range(60)),
+    "percent.csv": "timestamp,index,mem_used_pct\n" + "".join(f"2026-03-01 12:{minute}:00,0,{minute}\n" for minute in range(10, 40)),
+    "apps.csv": "timestamp,gpu_index,pid,process_name,used_gpu_memory [MiB]\n"
+                + "".join(f"2026-03-01 12:{minute}:00,0,4242,python,{3000 + minute}\n" for minute in range(10, 40)),
+    "host_ram.csv": "time,ram_used_mb,loss\n" + "".join(f"2026-03-01 12:{minute}:00,{16000 + minute},0.5\n" for minute in range(10, 40)),
+    "host_cpu.csv": "time,mem_used_mb,cpu_percent\n" + "".join(f"2026-03-01 12:{minute}:00,{16000 + minute},0.5\n" for minute in range(10, 40)),
+    "cells.csv": "time,host,gpu_mem_mb\n" + "".join(f"2026-03-01 12:{minute}:00,node{minute % 2},{4000 + minute};9000\n" for minute in range(10, 40)),
+    "lists.jsonl": "".join(f'{{"time":"2026-03-01 12:{minute}:00","gpu_mem_mb":[{4000 + 50 * minute},9000]}}\n' for minute in range(10, 40)),
+    "again.csv": "step,gpu_mem_mb\n" + "".join(f"{i},{4000 + 10 * i}\n" for _ in range(2) for i in range(100)),
+    "not_available.csv": "timestamp, index, uuid, name, memory.used [MiB], memory.total [MiB]\n"
+                         + "".join(f"2026/01/05 08:{minute}:00.000, 0, GPU-1, NVIDIA GB10, [N/A], [N/A]\n" for minute in range(10, 40)),
     "lost.csv": steady_log() + "Unable to determine the device handle for GPU0000:01:00.0: Unknown Error\n",
     "room.log": "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 64.00 MiB. GPU 0 has a total capacity of 79.15 GiB of which 38.09 GiB "
                 "is free. Including non-PyTorch memory, this process has 41.06 GiB memory in use. Of the allocated memory 39.10 GiB is allocated by "
@@ -211,6 +233,18 @@ CASES = {
     "check": ["check", f"{FIXTURES}/check/leaks/losses_list.py", f"{FIXTURES}/check/healthy/losses_item.py"],
     "check_json": ["check", "--json", f"{FIXTURES}/check/leaks/hook_each_step.py"],
     "check_unread": ["check", f"{FIXTURES}/check/healthy", "no-such-file.py"],
+    "report_bad_output": ["report", "--output", "r.pdf", "leak.csv"],
+    "report_no_such_gpu": ["report", "--gpu", "7", "leak.csv"],
+    "report_since_then": ["report", *TREND, "--timezone", "UTC", "--since", "1h", "leak.csv"],
+    "top_bad_theme": ["top", "--theme", "pink"],
+    "top_no_such_user": ["top", "--no-agent", "--user", "nobody-of-that-name", *no_gpu()],
+    "gate_bad_option": ["test", "--junitt", "leak.xml", "--", "true"],
+    "gate_no_program": ["test", "--set", "sources.sys-root=no-sys", "--", "no-such-program"],
+    **{f"analyze_{name.partition('.')[0]}": ["analyze", "--timezone", "UTC", name]
+       for name in ("page.html", "host_ram.log", "unnamed.log", "kv_cache.log", "phases.log", "rounds.log", "many.log", "two_words.log", "dots.log",
+                    "host_cpu.csv", "cells.csv", "lists.jsonl", "again.csv", "not_available.csv")},
+    "analyze_host_column": ["analyze", "--timezone", "UTC", "host_ram.csv"],
+    "analyze_percent_and_bytes": ["analyze", "--timezone", "UTC", "percent.csv", "apps.csv"],
     "doctor_drm": ["doctor", "--set", "sources.enabled=drm", "--set", f"sources.sys-root={FIXTURES}/sys"],
 }
 

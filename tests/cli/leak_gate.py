@@ -81,7 +81,7 @@ class LeakGate(unittest.TestCase):
         code, words, _ = self.gate("--limit", "0.2", *program(0))
         self.assertEqual((code, "the unit is missing" in words), (2, True), words)
         code, words, _ = self.gate("--junitt", "leak.xml", *program(0))
-        self.assertEqual((code, "unknown option '--junitt'; the nearest is '--junit'; options of the program come after '--'" in words), (2, True), words)
+        self.assertEqual((code, "unknown option '--junitt'" in words), (2, True), words)
 
     def test_too_few_iterations(self):
         code, words, _ = self.gate(*program(0.5, 30))
@@ -142,7 +142,7 @@ class LeakGate(unittest.TestCase):
         self.assertIn("ended by signal 9", words)
         code, words, _ = self.gate("--", "no-such-program")
         self.assertEqual(code, 2)
-        self.assertIn("cannot run no-such-program: No such file", words)
+        self.assertIn("cannot run no-such-program: ", words)
         self.assertEqual(self.gate(*program(0.5, code=7))[0], 1, "a leak is told before a failure")
 
     def test_output_and_input_are_the_programs(self):

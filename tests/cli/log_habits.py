@@ -57,7 +57,7 @@ class Thousands(Habits):
 
     def test_nothing_decides(self):
         c = self.analyze(self.lines("used {} MB"))
-        self.assertIn("nothing shows whether '4.000' separates thousands or a fraction", c.text.replace("\n", " "))
+        self.assertIn("whether '4.000' separates thousands", c.text.replace("\n", " "))
         self.assertEqual(c.code, 1)
         self.assertNotIn("MiB", c.text.split("used memory is unknown")[0].split("read as")[0])
         for args in (("--line-pattern", "used (?<used>[0-9.]+ MB)"), ()):
@@ -194,7 +194,7 @@ class ScreensBehindPrefixes(Habits):
                     c, facts = self.facts("a.log")
                     self.assertEqual(facts, expected, c.error)
                     if screen != "rocm_smi":  # whose lines are recognised wherever they stand
-                        self.assertIn("each line is read behind its prefix", " ".join(c.text.split()))
+                        self.assertIn("read behind its prefix", " ".join(c.text.split()))
 
     def test_the_clock_of_the_prefix(self):
         """rocm-smi prints no time: that of the prefix is taken, where it stands alone."""
@@ -209,7 +209,7 @@ class ScreensBehindPrefixes(Habits):
         text = "".join("> " + line + "\n" for line in (FIXTURES / "log/table_linux.log").read_text().splitlines())
         with Sandbox(BINARY) as sandbox:
             said = sandbox.run("analyze", "-", stdin=text).stdout.decode()
-        self.assertIn("each line is read behind its prefix", " ".join(said.split()))
+        self.assertIn("read behind its prefix", " ".join(said.split()))
 
 
 class Restarts(Habits):

@@ -66,7 +66,7 @@ class Objects(Tables):
 
     def test_elements_that_nothing_names(self):
         said = self.assert_two(self.two(lambda g, used: {"name": "A100", "mem_used_mb": used}))
-        self.assertIn("elements name no GPU: they are assumed to be GPU 0, 1", said)
+        self.assertIn("assumed to be GPU 0, 1", said)
 
     def test_objects_by_id(self):
         self.assert_two(self.json_lines(lambda i: {"gpus": {"0": {"mem_used_mb": leaking(i)}, "1": {"mem_used_mb": steady(i)}}}))
@@ -76,7 +76,7 @@ class Objects(Tables):
     def test_lists_of_numbers(self):
         for written in (lambda *used: list(used), lambda *used: str(list(used)), lambda *used: ";".join(map(str, used))):
             said = self.assert_two(self.json_lines(lambda i: {"gpu_mem_mb": written(leaking(i), steady(i))}))
-            self.assertIn("they are assumed to be GPU 0, 1", said)
+            self.assertIn("assumed to be GPU 0, 1", said)
 
     def test_an_object_for_each_gpu(self):
         for key in ("gpu", "gpu_id", "device", "rank"):
@@ -124,8 +124,8 @@ class Columns(Tables):
         c = self.csv("ram_used_mb,mem_total_mb,gpu_mem_mb", lambda i: (16000 + i % 3, 131072, leaking(i)))
         self.assert_leak(c)
         self.assertIsNone(c.of().get("capacity_bytes"))
-        self.assert_refused(self.csv("ram_used_mb,loss", lambda i: (16000 + i, 0.5)), "'ram_used_mb' is the memory of the host, not of a GPU, and there is no other")
-        self.assert_refused(self.csv("mem_used_mb,cpu_percent", lambda i: (16000 + i, 0.5)), "column 2 'mem_used_mb' is the memory of the host, not of a GPU")
+        self.assert_refused(self.csv("ram_used_mb,loss", lambda i: (16000 + i, 0.5)), "'ram_used_mb' is the memory of the host")
+        self.assert_refused(self.csv("mem_used_mb,cpu_percent", lambda i: (16000 + i, 0.5)), "'mem_used_mb' is the memory of ")
 
     def test_what_lightning_logs_of_the_allocator(self):
         hook = "DeviceStatsMonitor.on_train_batch_start/"
@@ -144,10 +144,10 @@ class Columns(Tables):
     def test_lists_in_a_cell(self):
         for form in ('"[{}, {}]"', "{};{}", "{} MiB | {} MiB", "[{} {}]"):
             said = self.assert_two(self.csv("gpu_mem_mb", lambda i: (form.format(leaking(i), steady(i)),)))
-            self.assertIn("assumed to be those of GPU 0, 1, ...", said)
+            self.assertIn("those of GPU 0, 1, ...", said)
         self.assert_leak(self.csv("gpu_mem_mb", lambda i: (f"[{leaking(i)}]",)))
         c = self.csv("host,gpu_mem_mb", lambda i: (f"node{i % 2}", f"{leaking(i)};{steady(i)}"))
-        self.assertIn("nothing says whose each amount is", c.error)
+        self.assertIn("whose each amount is", c.error)
 
     def test_commas_between_thousands(self):
         self.assert_leak(self.csv('"GPU memory used"', lambda i: (f'"{leaking(i):,} MiB"',)))
@@ -295,7 +295,7 @@ class Counts(Tables):
 
     def test_another_run_is_told_in_steps(self):
         c = self.analyze(["step,gpu_mem_mb"] + [f"{i},{4000 + 10 * i}" for _ in range(2) for i in range(100)])
-        self.assertIn("the count of steps goes back by 99, as if another run began", " ".join(c.text.split()))
+        self.assertIn("steps goes back by 99, ", " ".join(c.text.split()))
         self.assertNotIn("5940", c.text)
 
 

@@ -116,12 +116,12 @@ class Top(unittest.TestCase):
     def test_unknown_theme(self):
         result = self.box.run("top", "--theme", "pink")
         self.assertEqual(result.returncode, 2)
-        self.assertIn("unknown theme 'pink'; choose one of dark, light, colour-blind, monochrome", result.stderr.decode())
+        self.assertIn("unknown theme 'pink'", result.stderr.decode())
 
     def test_filters_leave_what_they_name_and_say_what_is_not_there(self):
         result = self.box.run("top", "--no-agent", "--user", "nobody-of-that-name", *no_gpu())
         self.assertEqual(result.returncode, 2)
-        self.assertIn("--user: no user of this machine is named 'nobody-of-that-name'", result.stderr.decode())
+        self.assertIn("'nobody-of-that-name'", result.stderr.decode())
         self.assertEqual(self.box.run("top", "--pid", "many").returncode, 2)
         one = self.open("--scenario", "leaking_training", "--speed", "16", "--no-agent", "--pid", "4242")
         screen = one.wait_for(r"pid 4242$[\s\S]*4242 ada")
