@@ -18,6 +18,7 @@ rewrite detect_test 'Registry.*'
 rewrite cli_test 'Written.*'
 rewrite top_test 'Screens/*'
 rewrite period_test 'ReportForms.*'
+rewrite explain_test 'Answers.*:Tables.*:Pasted.*'
 rewrite engine_test 'Scenarios.Every*'
 python3 tests/cli/golden.py "$build/vramtrack" --update || failed="$failed golden.py"
 

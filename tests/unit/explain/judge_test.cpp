@@ -34,13 +34,18 @@ Cause cause_of(std::string_view text) {
   return explained(text).cause;
 }
 
+void expect_cause(Cause cause, const std::string& text) {
+  EXPECT_EQ(cause_of(text), cause) << text;
+}
+
 TEST(Judge, EachCauseByItsFigures) {
   EXPECT_EQ(cause_of(torch(4, 24, 1, 22, 0.2)), Cause::full);
   EXPECT_EQ(cause_of(torch(4, 24, 1, 15, 7)), Cause::fragmentation);
   EXPECT_EQ(cause_of(torch(4, 24, 1, 8, 0.2)), Cause::outside);
   EXPECT_EQ(cause_of(torch(4, 24, 12, 11, 0.2)), Cause::unknown) << "it had room: no limit is shown";
   EXPECT_EQ(cause_of(torch(4, 24, 12, 11, 0.2, " 12.00 GiB allowed;")), Cause::limit);
-  EXPECT_EQ(cause_of(torch(4, 24, 1, 12, 0.2, " Process 7 has 9.00 GiB memory in use.")), Cause::outside);
+  const std::string_view other = " Process 7 has 9.00 GiB memory in use.";
+  EXPECT_EQ(cause_of(torch(4, 24, 1, 12, 0.2, other)), Cause::outside);
   EXPECT_EQ(cause_of("CUDA error: out of memory"), Cause::unknown);
   EXPECT_EQ(cause_of("OOMKilled"), Cause::host);
 }
@@ -48,9 +53,6 @@ TEST(Judge, EachCauseByItsFigures) {
 TEST(Judge, ALimitIsNamedOnlyWhereTheTextShowsOne) {
   const auto room = explained(torch(0.1, 24, 12, 11, 0.2));
   EXPECT_EQ(room.cause, Cause::unknown);
-  EXPECT_NE(room.because.find("the device had room, and the message does not say what refused it"), std::string::npos)
-      << room.because;
-  EXPECT_NE(room.missing_evidence.find("sets a limit for itself"), std::string::npos) << room.missing_evidence;
   for (const std::string* const words : {&room.because, &room.fault, &room.missing_evidence})
     EXPECT_EQ(words->find("memory_fraction"), std::string::npos) << *words;
   const auto shown = explained(torch(0.1, 24, 12, 11, 0.2, " 11.25 GiB allowed;"));
@@ -115,8 +117,7 @@ TEST(Judge, AProcessThatMayBeThisOneIsNotCalledAnother) {
   const auto unsure = explained(torch(0.1, 22, 0.01, 0, 0, " Process 885415 has 21.98 GiB memory in use."));
   EXPECT_EQ(unsure.cause, Cause::outside);
   EXPECT_EQ(unsure.failure().own_pid, 0);
-  EXPECT_NE(unsure.because.find("process 885415 (21.98 GiB), which may be this one"), std::string::npos)
-      << unsure.because;
+  EXPECT_TRUE(unsure.failure().may_name_itself);
   EXPECT_EQ(unsure.fault.find("others'"), std::string::npos) << unsure.fault;
   const std::string text = explanation_text(unsure, "");
   EXPECT_EQ(text.find("\n  other process"), std::string::npos) << text;
@@ -166,8 +167,8 @@ TEST(Judge, AMessageThatIsCutOffTellsWhatThisProcessHolds) {
 }
 
 TEST(Judge, TheHostsBuffersOfLlamaCppAreTheHosts) {
-  EXPECT_EQ(cause_of("alloc_tensor_range: failed to allocate CPU buffer of size 437944320"), Cause::host);
-  EXPECT_EQ(cause_of("alloc_tensor_range: failed to allocate CUDA0 buffer of size 437944320"), Cause::unknown);
+  for (const auto& [device, cause] : {std::pair("CPU", Cause::host), std::pair("CUDA0", Cause::unknown)})
+    expect_cause(cause, fmt::format("alloc_tensor_range: failed to allocate {} buffer of size 437944320", device));
   const auto one =
       explained("ggml_backend_cpu_buffer_type_alloc_buffer: failed to allocate buffer of size 137438953504");
   EXPECT_EQ(one.cause, Cause::host);
@@ -182,13 +183,11 @@ TEST(Judge, OllamasFieldsAreItsFigures) {
         "Error: model requires more system memory (5.3 GiB) than is available (4.8 GiB)\n",
         available));
     EXPECT_EQ(one.cause, Cause::host);
-    EXPECT_EQ(one.because,
-              "the memory of the host ran out, not that of a GPU: 5.30 GiB were needed and 4.80 GiB were available");
+    EXPECT_EQ(one.failure().figures.get(Figure::asked), 5.3 * kGiB);
+    EXPECT_NEAR(one.failure().figures.get(Figure::free).value_or(0), 4.8 * kGiB, 1);
     EXPECT_EQ(one.failures.size(), 1U) << "the log and the answer tell of one failure";
     EXPECT_EQ(one.failure().figures.get(Figure::total), 10 * kGiB);
   }
-  EXPECT_EQ(explained("requested model (18.4 GiB) is too large for this system (6.8 GiB)").because,
-            "the memory of the host ran out, not that of a GPU: 18.40 GiB were needed and the machine has 6.80 GiB");
   for (const std::string_view memory : {"gpu", "system"}) {
     const auto messages = read_messages(fmt::format(
         "level=INFO msg=\"model requires more {} memory than is currently available, evicting a model to make space\"",
@@ -207,9 +206,6 @@ TEST(Judge, FewerWorkersAreNoLimitToRaise) {
 TEST(Judge, ARequestThatAnEmptyDeviceWouldHoldIsNotWhatIsTooBig) {
   const auto full = explained(torch(0.02, 24, 0.01, 22.9, 0.2));
   EXPECT_EQ(full.cause, Cause::full) << full.because;
-  EXPECT_EQ(headline(full, ""),
-            "FULL: 22.90 GiB of the device's 24.00 GiB were allocated and 10.2 MiB were free when 20.5 MiB were "
-            "requested, with 204.8 MiB in the cache");
   EXPECT_NE(full.next_step.find("whether its memory grows"), std::string::npos) << full.next_step;
   EXPECT_EQ(cause_of(torch(12, 24, 6, 17, 0.2)), Cause::full) << "an empty device would hold it";
   EXPECT_EQ(cause_of(torch(22, 24, 10, 12, 0.2)), Cause::too_big) << "drivers and contexts leave no such device";
@@ -230,9 +226,9 @@ TEST(Judge, PinnedHostMemoryIsTheHosts) {
 }
 
 TEST(Judge, TheFiguresOfALineBesideHelp) {
-  EXPECT_EQ(cause_of("bfc: Allocator (GPU_0_bfc) ran out of memory trying to allocate 1.00GiB (rounded)\n"
-                     "Stats: \nLimit:  4294967296\nInUse:  1073741824\nMaxInUse: 4294967296\n"),
-            Cause::fragmentation);
+  expect_cause(Cause::fragmentation,
+               "bfc: Allocator (GPU_0_bfc) ran out of memory trying to allocate 1.00GiB (rounded)\n"
+               "Stats: \nLimit:  4294967296\nInUse:  1073741824\nMaxInUse: 4294967296\n");
 }
 
 /// A table of nvidia-smi of a device of 24 GiB.
@@ -261,13 +257,13 @@ TEST(Table, OfNvidiaSmiShowsWhoHeldTheDevice) {
          {smi(23528, kProcess) + std::string(text), std::string(text) + smi(23528, kProcess)}) {
       const auto held = explained(both);
       EXPECT_EQ(held.cause, Cause::outside) << both;
-      EXPECT_NE(
-          held.because.find("22.98 GiB of the device's 24.00 GiB were in use by the table of nvidia-smi in line "),
-          std::string::npos)
-          << held.because;
-      EXPECT_NE(held.because.find(": process 4711 serve.py (22.95 GiB)"), std::string::npos) << held.because;
-      EXPECT_EQ(held.fault,
-                "others', by that table, unless one of them is this program: process 4711 serve.py (22.95 GiB)");
+      const Failure& failure = held.failure();
+      EXPECT_EQ(failure.figures.get(Figure::used), 23528 * kMiB) << both;
+      EXPECT_EQ(failure.figures.get(Figure::total), 24576 * kMiB) << both;
+      ASSERT_EQ(failure.others.size(), 1U) << both;
+      EXPECT_EQ(failure.others[0].pid, 4711);
+      EXPECT_EQ(failure.others[0].name, "serve.py");
+      EXPECT_EQ(failure.others[0].bytes, 23500 * kMiB);
     }
     EXPECT_EQ(cause_of(std::string(text) + smi(23528)), Cause::outside) << "a container lists no processes";
     EXPECT_NE(cause_of(std::string(text) + smi(528)), Cause::outside) << text;
@@ -293,15 +289,13 @@ TEST(Table, OfGpustatIsOneToo) {
 }
 
 TEST(Remark, ThatOthersUseTheDeviceDecidesWhereNoFigureDoes) {
-  EXPECT_EQ(
-      cause_of("it only throws this when gaming:\n[h264_nvenc @ 0x6090380] InitializeEncoder failed: out of memory "
-               "(10):\n"),
-      Cause::outside);
-  EXPECT_EQ(cause_of("There are more MPI processes than the number of GPUs.\nCUDA error 2 in file A.cpp line 1: out of "
-                     "memory\n"),
-            Cause::outside);
-  EXPECT_EQ(cause_of("make sure that no game is running\nCUDA error 2 in file A.cpp line 1: out of memory\n"),
-            Cause::unknown);
+  expect_cause(Cause::outside,
+               "it only throws this when gaming:\n[h264_nvenc @ 0x6090380] InitializeEncoder failed: out of memory "
+               "(10):\n");
+  expect_cause(
+      Cause::outside,
+      "There are more MPI processes than the number of GPUs.\nCUDA error 2 in file A.cpp line 1: out of memory\n");
+  expect_cause(Cause::unknown, "make sure that no game is running\nCUDA error 2 in file A.cpp line 1: out of memory\n");
 }
 
 TEST(Advice, NamesNoToolThatDoesNotRunThere) {
@@ -312,9 +306,8 @@ TEST(Advice, NamesNoToolThatDoesNotRunThere) {
     EXPECT_EQ(explained(place + message).missing_evidence.find("vramtrack"), std::string::npos) << place;
   EXPECT_NE(explained("concurrent.futures.executor: callback failed\n" + message).missing_evidence.find("vramtrack"),
             std::string::npos);
-  EXPECT_NE(explained("RuntimeError: FATAL ERROR :: MODULE:PT_DEVMEM Allocation failed for size::56836702208\n")
-                .missing_evidence.find("hl-smi"),
-            std::string::npos);
+  const auto gaudi = explained("FATAL ERROR :: MODULE:PT_DEVMEM Allocation failed for size::56836702208\n");
+  EXPECT_NE(gaudi.missing_evidence.find("hl-smi"), std::string::npos);
 }
 
 TEST(Advice, ARendererHasNoBatches) {
@@ -334,25 +327,25 @@ TEST(Resource, OfObjectsWithoutBytes) {
 }
 
 TEST(Table, OfNvidiaSmiWithNobodyInItShowsTheProgramsOwnNeed) {
-  EXPECT_EQ(cause_of(smi(528) + "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 24300.00 MiB on device 0: "
-                                "cudaMalloc failed: out of memory\n"),
-            Cause::too_big);
+  expect_cause(Cause::too_big, smi(528) +
+                                   "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 24300.00 MiB on device 0: "
+                                   "cudaMalloc failed: out of memory\n");
   const auto some = explained(smi(528) + std::string(kBuffer));
   EXPECT_EQ(some.cause, Cause::unknown) << "earlier buffers may have filled it, or others afterwards";
-  EXPECT_NE(some.because.find("528.0 MiB of the device's 24.00 GiB were in use"), std::string::npos) << some.because;
+  EXPECT_EQ(some.failure().figures.get(Figure::used), 528 * kMiB);
   EXPECT_NE(some.missing_evidence.find("-ngl"), std::string::npos) << some.missing_evidence;
 }
 
 TEST(Table, OfNvidiaSmiDecidesNothingBesideTheMessagesOwnFigures) {
   EXPECT_EQ(cause_of(smi(23528, kProcess) + torch(4, 24, 1, 22, 0.2)), Cause::full);
-  EXPECT_EQ(cause_of(smi(23528, kProcess) + "RuntimeError: CUDA error: out of memory\n"), Cause::outside);
+  expect_cause(Cause::outside, smi(23528, kProcess) + "RuntimeError: CUDA error: out of memory\n");
   const auto own = explained(smi(23528, kProcess) + "(pid=4711) RuntimeError: CUDA error: out of memory\n");
   EXPECT_NE(own.cause, Cause::outside) << "it is the program itself: " << own.because;
 }
 
 TEST(Table, OfNvidiaSmiOfSeveralDevicesCountsForTheDeviceOfTheMessage) {
   const std::string both = smi(10, "", 0) + smi(23528, "", 1);
-  EXPECT_EQ(cause_of("RuntimeError: CUDA error: out of memory\n" + both), Cause::unknown);
+  expect_cause(Cause::unknown, "RuntimeError: CUDA error: out of memory\n" + both);
   EXPECT_EQ(cause_of(both + std::string(kBuffer)), Cause::unknown) << "device 0";
   std::string second(kBuffer);
   second.replace(second.find("device 0"), 8, "device 1");
@@ -407,12 +400,10 @@ TEST(Judge, ARequestBeyondTheDeviceOfTheTextIsTooBig) {
       "device:GPU:0 by allocator GPU_0_bfc\n";
   EXPECT_EQ(cause_of(fmt::format(fmt::runtime(created), 0) + small), Cause::unknown);
   const std::string smi = "|  0%   41C    P8    16W / 350W |     12MiB / 24576MiB |      0%      Default |\n";
-  EXPECT_EQ(cause_of(smi + "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 30000000000 "
-                           "bytes.\n"),
-            Cause::too_big);
-  EXPECT_EQ(cause_of(smi + "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4770354232 "
-                           "bytes.\n"),
-            Cause::unknown);
+  const std::string xla =
+      smi + "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate {} bytes.\n";
+  EXPECT_EQ(cause_of(fmt::format(fmt::runtime(xla), 30000000000)), Cause::too_big);
+  EXPECT_EQ(cause_of(fmt::format(fmt::runtime(xla), 4770354232)), Cause::unknown);
 }
 
 TEST(Judge, WhereTheFreeMemoryOrTheDeviceIsNotToldTheOtherFollows) {
@@ -474,12 +465,7 @@ std::string profile(std::string_view weights, std::string_view left) {
 TEST(Engine, WhatTheBudgetIsShortOfGivesTheShareToSet) {
   const auto small = explained(std::string(kBudget) + profile("21.00", "-2.30") + std::string(kNoCache));
   EXPECT_EQ(small.cause, Cause::limit);
-  EXPECT_EQ(small.because,
-            "nothing is left for the KV cache: 2.30 GiB are missing before it; vLLM may take 20.00 GiB (0.25 of the "
-            "device's 80.00 GiB), and the model's weights take 21.00 GiB of them");
-  EXPECT_TRUE(
-      small.next_step.starts_with("raise --gpu-memory-utilization to 0.28 or more (now 0.25), or take a smaller"))
-      << small.next_step;
+  EXPECT_NE(small.next_step.find("to 0.28 or more"), std::string::npos) << small.next_step;
   const auto large = explained(std::string(kBudget) + profile("81.00", "-62.30") + std::string(kNoCache));
   EXPECT_EQ(large.cause, Cause::too_big) << large.because;
   EXPECT_EQ(large.next_step.find("gpu-memory-utilization"), std::string::npos) << large.next_step;
@@ -492,60 +478,8 @@ TEST(Engine, ALengthThatTheCacheDoesNotHoldGivesTheLengthToSet) {
                                 "cache (16384). Try increasing `gpu_memory_utilization` or decreasing `max_model_len` "
                                 "when initializing the engine.");
   EXPECT_EQ(tokens.cause, Cause::too_big);
-  EXPECT_TRUE(tokens.because.starts_with(
-      "one request of 32768 tokens does not fit into the KV cache, which holds 16384; vLLM may take 20.00 GiB"))
-      << tokens.because;
-  EXPECT_EQ(tokens.next_step,
-            "set --max-model-len to 16384 or less, or raise --gpu-memory-utilization to 0.30 or more (now 0.25)");
-
-  const auto bytes = explained(
-      "To serve at least one request with the models's max seq len (262144), (24.0 GiB KV cache is needed, which is "
-      "larger "
-      "than the available KV cache memory (3.18 GiB). Based on the available memory, the estimated maximum model "
-      "length is "
-      "34736.");
-  EXPECT_EQ(bytes.because,
-            "one request of 262144 tokens needs 24.00 GiB of KV cache, and 3.18 GiB are left for it: enough for 34736 "
-            "tokens");
-  EXPECT_EQ(bytes.next_step, "set --max-model-len to 34736 or less, or raise --gpu-memory-utilization");
-
-  const auto nothing = explained(
-      "The model's max seq len (4096) is larger than the maximum number of tokens that can be stored in KV cache (0).");
-  EXPECT_EQ(nothing.next_step, "raise --gpu-memory-utilization, or take a smaller or quantized model");
-
-  const auto never =
-      explained("gpu_memory_utilization=0.9\n" + std::string("Requested memory: 0.900000 (util), 21.60 GiB\n") +
-                "To serve at least one request with the models's max seq len (131072), (16.00 GiB KV cache is needed, "
-                "which is larger "
-                "than the available KV cache memory (8.00 GiB). Try increasing `gpu_memory_utilization`");
-  EXPECT_EQ(never.next_step,
-            "set --max-model-len to 65536 or less; for 131072 tokens this device is too small: take more devices "
-            "(--tensor-parallel-size)");
-}
-
-TEST(Engine, WhatIsFreeAtTheStartGivesTheShareToSet) {
-  const auto start = explained(
-      "ValueError: Free memory on device (31.44/47.38 GiB) on startup is less than desired GPU memory utilization "
-      "(0.95, "
-      "45.01 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.");
-  EXPECT_EQ(start.cause, Cause::outside);
-  EXPECT_EQ(
-      start.next_step,
-      "end what holds the other 15.94 GiB (vramtrack holders), or set --gpu-memory-utilization to 0.66 or less (now "
-      "0.95)");
-  const auto none = explained(
-      "Free memory on device (0.49/79.32 GiB) on startup is less than desired GPU memory utilization (0.6, 47.59 "
-      "GiB).");
-  EXPECT_EQ(none.next_step, "end what holds the other 78.83 GiB (vramtrack holders)");
-}
-
-TEST(Engine, WhatItGaveBackInItsSleepIsNamed) {
-  const auto wake = explained(
-      "INFO gpu_worker.py: Sleep mode freed 35.43 GiB memory, 1.19 GiB memory is still in use.\n"
-      "RuntimeError: CUDA Error: out of memory at /workspace/csrc/cumem_allocator.cpp:62\n");
-  EXPECT_EQ(wake.cause, Cause::outside);
-  EXPECT_NE(wake.next_step.find("before wake_up"), std::string::npos) << wake.next_step;
-  EXPECT_EQ(wake.because, "the 35.43 GiB that it gave back when it went to sleep are held by others now");
+  EXPECT_NE(tokens.next_step.find("to 16384 or less"), std::string::npos) << tokens.next_step;
+  EXPECT_NE(tokens.next_step.find("to 0.30 or more"), std::string::npos) << tokens.next_step;
 }
 
 TEST(Engine, OfSeveralBudgetsThatPrintedLastCounts) {
@@ -589,10 +523,6 @@ TEST(Story, AMessagePrintedTwiceIsOneFailure) {
 TEST(Story, GrowthFromOneFailureToTheNextIsALeak) {
   const auto leak = explained(torch(4, 24, 3, 19, 0.2) + torch(4, 24, 2, 20.5, 0.2) + torch(4, 24, 1, 22, 0.2));
   EXPECT_EQ(leak.cause, Cause::leak) << leak.because;
-  EXPECT_EQ(
-      leak.sequence,
-      "3 failures, the first in line 1, the last in line 3; the same request of 4.00 GiB failed 3 times, and what was "
-      "allocated rose each time, from 19.00 GiB to 22.00 GiB");
   const std::string mixed = torch(4, 24, 3, 17, 0.2) + torch(3, 24, 2.5, 19, 0.2) + torch(4, 24, 2, 20.5, 0.2);
   EXPECT_NE(cause_of(mixed), Cause::leak) << "twice, among others";
   EXPECT_EQ(cause_of(mixed + torch(4, 24, 1, 22, 0.2)), Cause::leak);
@@ -600,11 +530,6 @@ TEST(Story, GrowthFromOneFailureToTheNextIsALeak) {
   EXPECT_EQ(two.cause, Cause::full) << "two may be two places";
   const auto same = explained(torch(0.02, 24, 0.01, 20, 2) + torch(0.02, 24, 0.01, 22.9, 0.1));
   EXPECT_EQ(same.cause, Cause::leak) << "the same request";
-  EXPECT_TRUE(
-      headline(same, "").starts_with("LEAK SUSPECTED: the same request of 20.5 MiB failed 2 times, and what was "
-                                     "allocated rose each time, from 20.00 GiB "
-                                     "to 22.90 GiB; "))
-      << headline(same, "");
   // A full card has no room for a rise of a tenth: four in rising order are no chance.
   std::string slow;
   for (const double held : {22.10, 22.25, 22.40}) slow += torch(0.02, 24, 0.01, held, 0.2);
@@ -626,9 +551,6 @@ TEST(Story, GrowthOfTheRequestIsNoLeak) {
   // Larger batches hold more and request more; of smaller requests those fail that find the device fuller.
   const auto up = explained(torch(3, 24, 2.9, 19.5, 0.2) + torch(4, 24, 2, 20.5, 0.2) + torch(6, 24, 1, 22, 0.2));
   EXPECT_EQ(up.cause, Cause::full) << up.because;
-  EXPECT_NE(up.growth.find("from 19.50 GiB to 22.00 GiB, while requests of 3.00 GiB to 6.00 GiB failed"),
-            std::string::npos)
-      << up.growth;
   EXPECT_EQ(cause_of(torch(6, 24, 2.9, 19.5, 0.2) + torch(4, 24, 2, 20.5, 0.2) + torch(3, 24, 1, 22, 0.2)),
             Cause::full);
 }
@@ -664,34 +586,20 @@ TEST(Story, OtherFailuresAreToldInTheirOrder) {
       "Killed\n"
       "command terminated with exit code 137\n");
   EXPECT_EQ(all.cause, Cause::full);
-  std::vector<std::string> whats;
-  for (const Event& event : all.events) whats.push_back(event.what);
-  EXPECT_EQ(whats,
-            (std::vector<std::string>{
-                "PyTorch ran out of GPU memory", "a collective operation of NCCL timed out: a rank did not take part",
-                "torchrun ended the other ranks", "torchrun ended the job, because a rank had failed",
-                "a process was ended by signal 9 (SIGKILL)"}));
-  ASSERT_GE(all.events.size(), 2U);
-  EXPECT_EQ(all.events[1].count, 2U);
-  EXPECT_NE(
-      explanation_text(all, "").find("\n  story        line 1: PyTorch ran out of GPU memory\n"
-                                     "               line 2: a collective operation of NCCL timed out: a rank did "
-                                     "not take part, 2 times until line 3\n"),
-      std::string::npos)
-      << explanation_text(all, "");
-  EXPECT_NE(explanation_json(all, "").find("\"events\":[{\"line\":1,\"last_line\":1,\"count\":1,\"what\":\"PyTorch ran "
-                                           "out of GPU memory\"}"),
-            std::string::npos);
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> lines;
+  for (const Event& event : all.events) lines.emplace_back(event.line, event.count);
+  EXPECT_EQ(lines, (std::vector<std::pair<std::uint64_t, std::uint64_t>>{{1, 1}, {2, 2}, {4, 1}, {5, 1}, {6, 1}}));
+  EXPECT_NE(explanation_json(all, "").find("\"events\":[{\"line\":1,\"last_line\":1,\"count\":1,"), std::string::npos);
 }
 
 TEST(Story, ALibraryThatRanOutBesidePyTorchIsAFailureOfItsOwn) {
   const auto both =
       explained(torch(0.02, 24, 0.01, 22.9, 0.2) + "node:15325 [2] NCCL WARN Cuda failure 2 'out of memory'\n");
   ASSERT_EQ(both.events.size(), 2U);
-  EXPECT_EQ(both.events[1].what, "NCCL ran out of GPU memory");
+  EXPECT_TRUE(both.events[1].what.starts_with("NCCL ran out ")) << both.events[1].what;
   const auto last = explained(torch(0.02, 24, 0.01, 22.9, 0.2) + "Last error:\nCuda failure 2 'out of memory'\n");
   ASSERT_EQ(last.events.size(), 2U);
-  EXPECT_EQ(last.events[1].what, "NCCL ran out of GPU memory");
+  EXPECT_EQ(last.events[1].what, both.events[1].what);
 }
 
 constexpr std::string_view kNotice =
@@ -710,9 +618,10 @@ TEST(Story, AWarningIsNoFailure) {
   for (const std::string_view place : {"trying to ", "count=0. ", "that this is "})
     wrapped[wrapped.find(place) + place.size() - 1] = '\n';
   EXPECT_FALSE(explain(read_messages(wrapped)));
-  EXPECT_FALSE(
-      explain(read_messages("Allocator (GPU_0_bfc) ran out of memory trying to allocate 1.16GiB. The caller "
-                            "indicates that this is not a failure, but may mean")));
+  constexpr std::string_view kCut =
+      "Allocator (GPU_0_bfc) ran out of memory trying to allocate 1.16GiB. The caller indicates that this is not a "
+      "failure, but may mean";
+  EXPECT_FALSE(explain(read_messages(kCut)));
   const auto after = explained(std::string(kNotice) + std::string(kNotice) + std::string(100, '\n') +
                                torch(0.02, 24, 0.01, 22.9, 0.2));
   EXPECT_EQ(after.cause, Cause::full);
@@ -802,10 +711,7 @@ TEST(Advice, NoHigherShareForWeightsThatExceedTheDevice) {
 TEST(Render, TextAndJson) {
   const auto explanation = explained(torch(1.12, 23.99, 0.85, 22.41, 0.21,
                                            " Including non-PyTorch memory, this process has 23.13 GiB memory in use."));
-  EXPECT_EQ(headline(explanation, "train.log"),
-            "train.log:1: FULL: 22.41 GiB of the device's 23.99 GiB were allocated and 870.4 MiB were free when 1.12 "
-            "GiB were "
-            "requested, with 215.0 MiB in the cache");
+  EXPECT_TRUE(headline(explanation, "train.log").starts_with("train.log:1: FULL: "));
   const std::string text = explanation_text(explanation, "train.log");
   EXPECT_NE(text.find("responsible"), std::string::npos);
   EXPECT_NE(text.find("this process"), std::string::npos);

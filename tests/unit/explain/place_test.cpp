@@ -28,20 +28,21 @@ const std::vector<std::string>& messages() {
   return all;
 }
 
-bool is_failure(const std::string& text) {
-  return explain(read_messages(text)).has_value();
+void expect_failure(const std::string& text) {
+  EXPECT_TRUE(explain(read_messages(text))) << text;
 }
-bool is_quotation(const std::string& text) {
+void expect_quotation(const std::string& text) {
   Reader reader;
   reader.feed(text);
-  return reader.finish().empty() && reader.quotation_line() > 0;
+  EXPECT_TRUE(reader.finish().empty()) << text;
+  EXPECT_GT(reader.quotation_line(), 0U) << text;
 }
 
 TEST(Place, TheMessagesAreFailuresAlone) {
   for (const std::string& message : messages()) {
-    EXPECT_TRUE(is_failure(message)) << message;
-    EXPECT_TRUE(is_failure("epoch 3\n" + message + "\n")) << message;
-    EXPECT_TRUE(is_failure("    " + message)) << message;
+    expect_failure(message);
+    expect_failure("epoch 3\n" + message + "\n");
+    expect_failure("    " + message);
   }
 }
 
@@ -59,7 +60,7 @@ TEST(Place, AStringOfCodeIsNoFailure) {
           "def parse(text):\n    \"\"\"Reads this:\n\n    %\n    \"\"\"\n"}) {
       std::string text = code;
       text.replace(text.find('%'), 1, message);
-      EXPECT_TRUE(is_quotation(text)) << text;
+      expect_quotation(text);
     }
 }
 
@@ -75,52 +76,51 @@ TEST(Place, AStringOfALogIsAFailure) {
           "{'error': '%'}\n", "I got \"%\" when I ran it on my card.\n"}) {
       std::string text = log;
       text.replace(text.find('%'), 1, message);
-      EXPECT_TRUE(is_failure(text)) << text;
+      expect_failure(text);
     }
 }
 
 TEST(Place, AHelpTextIsNoFailure) {
   for (const std::string& message : messages()) {
-    EXPECT_TRUE(is_quotation("usage: tool [options]\n  --max-mem N   abort with \"" + message + "\" when exceeded\n"));
-    EXPECT_TRUE(is_quotation("usage: tool [options]\n  -m, --max-mem N\n        abort with the message\n        " +
-                             message + "\n"));
-    EXPECT_TRUE(is_failure("--scale=0.5 ends with " + message + "\n"));
-    EXPECT_TRUE(is_failure("$ tool --max-mem 8\n" + message + "\n"));
-    EXPECT_TRUE(is_failure("usage: tool [options]\n\n" + message + "\n"));
+    expect_quotation("usage: tool [options]\n  --max-mem N   abort with \"" + message + "\" when exceeded\n");
+    expect_quotation("usage: tool [options]\n  -m, --max-mem N\n        abort with the message\n        " + message +
+                     "\n");
+    expect_failure("--scale=0.5 ends with " + message + "\n");
+    expect_failure("$ tool --max-mem 8\n" + message + "\n");
+    expect_failure("usage: tool [options]\n\n" + message + "\n");
   }
 }
 
 TEST(Place, AnErrorInAListOfErrorsIsNoFailure) {
   for (const std::string& message : messages()) {
-    EXPECT_TRUE(is_quotation("Known errors:\n\n- " + message + "\n- RuntimeError: NCCL error\n")) << message;
-    EXPECT_TRUE(is_quotation("## Errors\n* `cudaErrorNoDevice`: no card\n* " + message + "\n")) << message;
-    EXPECT_TRUE(is_quotation("The tool knows these texts:\n1. ValueError: no model\n2. " + message + "\n")) << message;
-    EXPECT_TRUE(is_failure("I get two errors:\n\n- " + message + "\n- RuntimeError: NCCL error\n")) << message;
-    EXPECT_TRUE(is_failure("errors:\n- " + message + "\n- RuntimeError: NCCL error\n")) << message;
-    EXPECT_TRUE(is_failure("2 errors occurred:\n  * " + message + "\n  * RuntimeError: NCCL error\n")) << message;
-    EXPECT_TRUE(is_failure("These two errors occurred:\n\n- " + message + "\n- RuntimeError: NCCL error\n"));
-    EXPECT_TRUE(is_quotation("These errors are raised:\n\n- " + message + "\n- RuntimeError: NCCL error\n"));
-    EXPECT_TRUE(is_quotation("The expected errors are:\n\n- " + message + "\n- RuntimeError: NCCL error\n"));
-    EXPECT_TRUE(is_failure("Steps:\n\n- start the server\n- " + message + "\n")) << message;
+    expect_quotation("Known errors:\n\n- " + message + "\n- RuntimeError: NCCL error\n");
+    expect_quotation("## Errors\n* `cudaErrorNoDevice`: no card\n* " + message + "\n");
+    expect_quotation("The tool knows these texts:\n1. ValueError: no model\n2. " + message + "\n");
+    expect_failure("I get two errors:\n\n- " + message + "\n- RuntimeError: NCCL error\n");
+    expect_failure("errors:\n- " + message + "\n- RuntimeError: NCCL error\n");
+    expect_failure("2 errors occurred:\n  * " + message + "\n  * RuntimeError: NCCL error\n");
+    expect_failure("These two errors occurred:\n\n- " + message + "\n- RuntimeError: NCCL error\n");
+    expect_quotation("These errors are raised:\n\n- " + message + "\n- RuntimeError: NCCL error\n");
+    expect_quotation("The expected errors are:\n\n- " + message + "\n- RuntimeError: NCCL error\n");
+    expect_failure("Steps:\n\n- start the server\n- " + message + "\n");
   }
 }
 
 TEST(Place, AnExampleOfADocumentIsNoFailure) {
   for (const std::string& message : messages()) {
     const std::string block = "The error looks like this:\n```\n" + message + "\n```\n";
-    EXPECT_TRUE(is_quotation("# Notes\n" + block + "To fix it lower the batch size.\n")) << message;
-    EXPECT_TRUE(is_quotation("Troubleshooting\n===============\n\nA typical message::\n\n    " + message +
-                             "\n\nReduce ``--batch-size``.\n"))
-        << message;
-    EXPECT_TRUE(is_quotation("On a small card you may see:\n\n~~~text\n" + message + "\n~~~\n")) << message;
-    EXPECT_TRUE(is_quotation("# Notes\n\nIt prints:\n\n    " + message + "\n\nLower the batch size.\n")) << message;
-    EXPECT_TRUE(is_quotation("# Notes\n\nWith exit code 1 it prints:\n\n```\n" + message + "\n```\n")) << message;
+    expect_quotation("# Notes\n" + block + "To fix it lower the batch size.\n");
+    expect_quotation("Troubleshooting\n===============\n\nA typical message::\n\n    " + message +
+                     "\n\nReduce ``--batch-size``.\n");
+    expect_quotation("On a small card you may see:\n\n~~~text\n" + message + "\n~~~\n");
+    expect_quotation("# Notes\n\nIt prints:\n\n    " + message + "\n\nLower the batch size.\n");
+    expect_quotation("# Notes\n\nWith exit code 1 it prints:\n\n```\n" + message + "\n```\n");
     // Without a title it is somebody's report, and so it is where they write of themselves.
-    EXPECT_TRUE(is_failure(block)) << message;
-    EXPECT_TRUE(is_failure("# Bug\nMy card is new.\n" + block)) << message;
-    EXPECT_TRUE(is_failure("# Nightly run\n\nJob 4 failed with:\n```\n" + message + "\n```\n")) << message;
-    EXPECT_TRUE(is_failure("# Bug\n\n```\n" + message + "\n```\n")) << message;
-    EXPECT_TRUE(is_failure("### Logs\nThe end of the log:\n```\n" + message + "\n```\n")) << message;
+    expect_failure(block);
+    expect_failure("# Bug\nMy card is new.\n" + block);
+    expect_failure("# Nightly run\n\nJob 4 failed with:\n```\n" + message + "\n```\n");
+    expect_failure("# Bug\n\n```\n" + message + "\n```\n");
+    expect_failure("### Logs\nThe end of the log:\n```\n" + message + "\n```\n");
   }
 }
 
@@ -145,7 +145,7 @@ TEST(Place, ABlockOfARunIsAFailureWhereverItIsPasted) {
           "in 0x7f3a12bc40d0\n%"}) {
       std::string block = run;
       block.replace(block.find('%'), 1, message);
-      EXPECT_TRUE(is_failure("# Memory\n\nThis is what it ends with:\n```\n" + block + "\n```\n")) << block;
+      expect_failure("# Memory\n\nThis is what it ends with:\n```\n" + block + "\n```\n");
     }
 }
 

@@ -26,6 +26,13 @@ std::vector<std::string> texts_of(const std::string& name) {
   return out;
 }
 
+void expect_mention(std::string_view text) {
+  EXPECT_TRUE(read_messages(text).empty()) << text;
+}
+void expect_message(std::string_view text) {
+  EXPECT_FALSE(read_messages(text).empty()) << text;
+}
+
 TEST(Quotation, IsNoMessage) {
   const auto texts = texts_of("quotations.txt");
   ASSERT_GE(texts.size(), 60U);
@@ -41,7 +48,7 @@ TEST(Quotation, IsNoMessage) {
 TEST(Quotation, AMessageIsNone) {
   const auto texts = texts_of("messages.txt");
   ASSERT_GE(texts.size(), 60U);
-  for (const std::string& text : texts) EXPECT_FALSE(read_messages(text).empty()) << text;
+  for (const std::string& text : texts) expect_message(text);
 }
 
 TEST(Quotation, AStringInAListOfMessagesIsOne) {
@@ -52,7 +59,7 @@ TEST(Quotation, AStringInAListOfMessagesIsOne) {
       "    r'CUDA error: out of memory',\n"
       "]\n"
       "def test_each_text_is_found():\n";
-  EXPECT_TRUE(read_messages(code).empty());
+  expect_mention(code);
   const std::string cell =
       "  \"traceback\": [\n"
       "    \"Cell In[3], line 1\",\n"
@@ -66,19 +73,17 @@ TEST(Quotation, APageAboutItsSubjectIsNoReport) {
       "The error occurs when the weights of a model exceed the available GPU memory, and it is the most frequent one "
       "at the start of a server.\n";
   const std::string page = "GPU Out of Memory\nWhat it means\n" + paragraph + "Explanation\n" + paragraph;
-  EXPECT_TRUE(read_messages(page).empty());
+  expect_mention(page);
   const std::string report = "GPU out of memory\nSteps\n" + paragraph + "My log\n" + paragraph;
   EXPECT_FALSE(read_messages(report).empty()) << "somebody writes of themselves";
-  EXPECT_FALSE(read_messages(page + "Output\nE: GPU out of memory: 2 GiB requested, 1 GiB free\n").empty());
+  expect_message(page + "Output\nE: GPU out of memory: 2 GiB requested, 1 GiB free\n");
 }
 
 TEST(Quotation, AQuestionOfWhoeverItHappenedToIsAReport) {
   const std::string log = "The service starts and then ends again, each time that a request arrives from a client.\n";
-  EXPECT_FALSE(read_messages(log + "\nThere is a reason called `OOMKilled`, may I know what to change?\n").empty());
-  EXPECT_TRUE(read_messages(log + "\nWhat does `OOMKilled` mean?\n").empty());
-  EXPECT_FALSE(
-      read_messages(log + "\nFixed the driver, i had an old one, now the error is cuMemAlloc(): out of memory\n")
-          .empty());
+  expect_message(log + "\nThere is a reason called `OOMKilled`, may I know what to change?\n");
+  expect_mention(log + "\nWhat does `OOMKilled` mean?\n");
+  expect_message(log + "\nFixed the driver, i had an old one, now the error is cuMemAlloc(): out of memory\n");
 }
 
 TEST(Quotation, DoesNotHideTheMessageBesideIt) {
@@ -90,18 +95,14 @@ TEST(Quotation, DoesNotHideTheMessageBesideIt) {
 }
 
 TEST(Quotation, ALineOfALogInACommentIsNone) {
-  EXPECT_FALSE(read_messages("# ERROR: LoadError: Out of GPU memory trying to allocate 11.921 GiB").empty());
-  EXPECT_FALSE(
-      read_messages("Higher values yield `ERROR on proc 0: Insufficient memory on accelerator (src/pair.cpp:110)`")
-          .empty());
-  EXPECT_TRUE(read_messages("# RuntimeError: CUDA out of memory").empty());
+  expect_message("# ERROR: LoadError: Out of GPU memory trying to allocate 11.921 GiB");
+  expect_message("Higher values yield `ERROR on proc 0: Insufficient memory on accelerator (src/pair.cpp:110)`");
+  expect_mention("# RuntimeError: CUDA out of memory");
 }
 
 TEST(Quotation, EscapedLinesAreLines) {
-  EXPECT_FALSE(
-      read_messages(R"({"exc":"line 3, in f\n    if you:\n      run()\nRuntimeError: CUDA error: out of memory\n"})")
-          .empty());
-  EXPECT_TRUE(read_messages(R"({"text":"a\nif you see CUDA out of memory\nb"})").empty());
+  expect_message(R"({"exc":"line 3, in f\n    if you:\n      run()\nRuntimeError: CUDA error: out of memory\n"})");
+  expect_mention(R"({"text":"a\nif you see CUDA out of memory\nb"})");
 }
 
 TEST(Quotation, ATextMayBeCutAnywhere) {
@@ -114,8 +115,8 @@ TEST(Quotation, ATextMayBeCutAnywhere) {
 }
 
 TEST(Quotation, ColoursAndCarriageReturnsDoNotMatter) {
-  EXPECT_FALSE(read_messages("\x1b[31m\x1b[1mRuntimeError: CUDA out of memory\x1b[0m\r\n").empty());
-  EXPECT_TRUE(read_messages("\x1b[1mTip:\x1b[0m if you see CUDA out of memory\r\n").empty());
+  expect_message("\x1b[31m\x1b[1mRuntimeError: CUDA out of memory\x1b[0m\r\n");
+  expect_mention("\x1b[1mTip:\x1b[0m if you see CUDA out of memory\r\n");
 }
 
 TEST(Quotation, PiecesOfAnySizeGiveTheSame) {
@@ -136,7 +137,7 @@ TEST(Quotation, AReportMaySpeakOfItInGeneral) {
   // The sentence alone tells of no failure, and the text around it has no other.
   const std::string spoken = "The trainer stops with CUDA out of memory on small cards.\n";
   const std::string told = "The limits of the pod:\n        memory: 40Gi\n        nvidia.com/gpu: 1\n";
-  EXPECT_TRUE(read_messages("The result is a CUDA out-of-memory error during a deployment.").empty());
+  expect_mention("The result is a CUDA out-of-memory error during a deployment.");
   EXPECT_EQ(read_messages("nvidia-smi shows these processes on the T4:\n3794364 5144MiB\n3798331 1562 MiB\n\n"
                           "The result is a CUDA out-of-memory error during a subsequent deployment.\n")
                 .size(),
@@ -145,7 +146,7 @@ TEST(Quotation, AReportMaySpeakOfItInGeneral) {
   for (const std::string mention :
        {"If you see CUDA out of memory, lower the batch.\n", "- CUDA out of memory: lower the batch size\n",
         "    except RuntimeError:  # CUDA out of memory\n", "What is CUDA out of memory?\n"})
-    EXPECT_TRUE(read_messages(told + told + mention).empty()) << mention;
+    expect_mention(told + told + mention);
   // A failure that is told in the text decides alone.
   const auto messages = read_messages(spoken + told + "worker 3: CUDA out of memory\n");
   ASSERT_EQ(messages.size(), 1U);
@@ -153,8 +154,8 @@ TEST(Quotation, AReportMaySpeakOfItInGeneral) {
 }
 
 TEST(Quotation, InTheCommentOfAProgram) {
-  EXPECT_TRUE(read_messages("/**\n * Frees the cache.\n * @return -1 if there is no memory\n */\n").empty());
-  EXPECT_TRUE(read_messages("  NO_SPACE = 1,  /* Ran out of memory. */\n").empty());
+  expect_mention("/**\n * Frees the cache.\n * @return -1 if there is no memory\n */\n");
+  expect_mention("  NO_SPACE = 1,  /* Ran out of memory. */\n");
 }
 
 }  // namespace

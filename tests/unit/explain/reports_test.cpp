@@ -1,5 +1,5 @@
 // The messages of tests/fixtures/explain/reports.txt, each from a public report, against what the report's outcome was;
-// and those of arithmetic.txt, whose figures alone show the cause.
+// those of arithmetic.txt, whose figures alone show the cause; and the words of the answers to those of answers.txt.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -14,6 +14,7 @@
 
 #include "explain/judge.hpp"
 #include "explain/render.hpp"
+#include "golden.hpp"
 #include "paths.hpp"
 
 namespace vramtrack::explain {
@@ -106,6 +107,18 @@ TEST(Reports, ArithmeticDecidesWhateverTheWording) {
     EXPECT_EQ(cause_name(explanation->cause), message.cause) << message.program << ": " << message.citation << "\n"
                                                              << explanation->because;
   }
+}
+
+TEST(Answers, AreOfTheirCauseAndInTheWordsOfTheGolden) {
+  std::string words;
+  for (const Report& message : reports("answers.txt")) {
+    const std::string& title = message.program;
+    const auto explanation = explain(read_messages(message.text));
+    ASSERT_TRUE(explanation) << title;
+    EXPECT_EQ(cause_name(explanation->cause), message.cause) << title << ": " << explanation->because;
+    words += fmt::format("## {}\n{}\n", title, explanation_text(*explanation, ""));
+  }
+  expect_golden("words/explain/answers.txt", words);
 }
 
 TEST(Reports, AreCited) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/units.hpp"
+#include "explain/cause_words.hpp"
 #include "explain/judge.hpp"
 #include "explain/render.hpp"
 #include "explain/sequence.hpp"
@@ -23,34 +24,38 @@ std::string_view memory_of(const std::string& text) {
   const auto messages = read_messages(text);
   return messages.empty() ? "" : messages.front().wording->name;
 }
-Cause cause_of(const std::string& text) {
-  const auto explanation = explain(read_messages(text));
-  EXPECT_TRUE(explanation) << text;
-  return explanation ? explanation->cause : Cause::leak;
-}
 double figure(const std::string& text, Figure which) {
   const auto messages = read_messages(text);
   return messages.empty() ? -1 : messages.front().figures.get(which).value_or(0);
 }
+void expect_went_on(bool went_on, const std::string& text) {
+  const auto explanation = explain(read_messages(text));
+  ASSERT_TRUE(explanation) << text;
+  EXPECT_EQ(!explanation->failure().went_on.empty(), went_on) << text;
+}
+/// The cause in the headline. tests/golden/words/explain/answers.txt has the words after it.
+void expect_cause(Cause cause, const std::string& text) {
+  EXPECT_TRUE(answer(text).starts_with(cause_words(cause))) << text << '\n' << answer(text);
+}
+void expect_other_cause(Cause cause, const std::string& text) {
+  EXPECT_FALSE(answer(text).starts_with(cause_words(cause))) << text << '\n' << answer(text);
+}
+void expect_no_failure(const std::string& text) {
+  EXPECT_EQ(answer(text), "") << text;
+}
+void expect_memory(std::string_view wording, const std::string& text) {
+  EXPECT_EQ(memory_of(text), wording) << text;
+}
+void expect_figure(Figure which, double value, const std::string& text) {
+  EXPECT_NEAR(figure(text, which), value, 0.5) << text;
+}
 
-TEST(Balance, IsShownWhereItAddsUp) {
-  const auto said = [](const char* held) {
-    return answer(std::string("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB (GPU 0; "
-                              "8.00 GiB total capacity; ") +
-                  held + ")");
-  };
-  EXPECT_NE(said("5.00 GiB already allocated; 1.50 GiB free; 6.00 GiB reserved in total by PyTorch")
-                .find("8.00 GiB = 5.00 GiB allocated + 1.00 GiB cached + 512.0 MiB held outside + 1.50 GiB free"),
-            std::string::npos);
-  EXPECT_NE(
-      answer("RuntimeError: MPS backend out of memory (MPS allocated: 15.20 GiB, other allocations: 2.10 GiB, max "
-             "allowed: 18.13 GiB). Tried to allocate 1.00 GiB on private pool.")
-          .find("18.13 GiB = 15.20 GiB allocated + 2.10 GiB held outside + 849.9 MiB beside both; 1.00 GiB asked "
-                "for: 174.1 MiB short"),
-      std::string::npos);
-  // What lies in the host's memory, too, is not part of the device's.
-  EXPECT_EQ(said("17.20 GiB already allocated; 0 bytes free; 19.15 GiB reserved in total by PyTorch").find("balance"),
-            std::string::npos);
+TEST(Balance, LeavesOutWhatLiesInTheHostsMemory) {
+  const auto explanation = explain(read_messages(
+      "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB (GPU 0; 8.00 GiB total "
+      "capacity; 17.20 GiB already allocated; 0 bytes free; 19.15 GiB reserved in total by PyTorch)"));
+  ASSERT_TRUE(explanation);
+  EXPECT_EQ(balance_words(explanation->failure()), "");
 }
 
 TEST(Statement, IsFoundByItsStructure) {
@@ -115,42 +120,39 @@ TEST(Statement, NeedsAnAllocation) {
 }
 
 TEST(Statement, NamesTheMemory) {
-  EXPECT_EQ(memory_of("worker: GPU ran out of memory"), "statement_device");
-  EXPECT_EQ(memory_of("worker: ran out of memory"), "statement");
-  EXPECT_EQ(memory_of("using GPU 0\nworker: ran out of memory"), "statement_device");
-  EXPECT_EQ(memory_of("virtual memory exhausted: Cannot allocate memory"), "statement_host");
-  EXPECT_EQ(memory_of("Ran out of memory. Last error: The paging file is too small for this operation"),
-            "statement_host");
-  EXPECT_EQ(memory_of("CUDA error out of memory\nReturn value 2 from cudaMallocHost(&chunk, size)"),
-            "statement_pinned");
-  EXPECT_EQ(memory_of("cannot allocate 4096 bytes of shared memory in /dev/shm"), "statement_shm");
-  EXPECT_EQ(memory_of("ptxas error : Entry function 'f' uses too much shared data (0x10000 bytes, 0xc000 max)"),
-            "statement_scratch");
-  EXPECT_EQ(memory_of("[encoder] OpenEncodeSessionEx failed: out of memory (10)"), "statement_session");
+  expect_memory("statement_device", "worker: GPU ran out of memory");
+  expect_memory("statement", "worker: ran out of memory");
+  expect_memory("statement_device", "using GPU 0\nworker: ran out of memory");
+  expect_memory("statement_host", "virtual memory exhausted: Cannot allocate memory");
+  expect_memory("statement_host", "Ran out of memory. Last error: The paging file is too small for this operation");
+  expect_memory("statement_pinned", "CUDA error out of memory\nReturn value 2 from cudaMallocHost(&chunk, size)");
+  expect_memory("statement_shm", "cannot allocate 4096 bytes of shared memory in /dev/shm");
+  expect_memory("statement_scratch",
+                "ptxas error : Entry function 'f' uses too much shared data (0x10000 bytes, 0xc000 max)");
+  expect_memory("statement_session", "[encoder] OpenEncodeSessionEx failed: out of memory (10)");
 }
 
 TEST(Statement, ReadsSizesByTheWordsBesideThem) {
   const std::string words = "gpu pool: Out of memory. Requested 8912 MB; Free 5898.5 MB";
-  EXPECT_EQ(figure(words, Figure::asked), 8912 * kMiB);
-  EXPECT_EQ(figure(words, Figure::free), 5898.5 * kMiB);
+  expect_figure(Figure::asked, 8912 * kMiB, words);
+  expect_figure(Figure::free, 5898.5 * kMiB, words);
   const std::string behind =
       "insufficient GPU memory: 2095906816 bytes of memory found < 2667577216 bytes of memory required";
-  EXPECT_EQ(figure(behind, Figure::total), 2095906816);
-  EXPECT_EQ(figure(behind, Figure::asked), 2667577216);
+  expect_figure(Figure::total, 2095906816, behind);
+  expect_figure(Figure::asked, 2667577216, behind);
   const std::string pair = "another job holds 22.6/24.5GB of the GPU: failed to allocate memory";
   EXPECT_NEAR(figure(pair, Figure::outside), 22.6 * kGiB, 1);
   EXPECT_NEAR(figure(pair, Figure::total), 24.5 * kGiB, 1);
   const std::string below =
       "gpu allocator out of memory\n [requestedSpace: 343146496 B]\n [totalFreeSpace: 81256448 B]\n";
-  EXPECT_EQ(figure(below, Figure::asked), 343146496);
-  EXPECT_EQ(figure(below, Figure::free), 81256448);
-  EXPECT_EQ(figure("out of memory on the 24 576 MiB of the GPU, limit 24 576 MiB", Figure::allowed), 24576 * kMiB);
+  expect_figure(Figure::asked, 343146496, below);
+  expect_figure(Figure::free, 81256448, below);
+  expect_figure(Figure::allowed, 24576 * kMiB, "out of memory on the 24 576 MiB of the GPU, limit 24 576 MiB");
 }
 
 TEST(Statement, WhatWasFreeBeforeIsNotWhatWasFreeThen) {
-  EXPECT_EQ(figure("GPU 0: 8 GiB memory, 6 GiB free\nfailed to allocate 1 GiB of GPU memory", Figure::free), 0);
-  EXPECT_EQ(figure("GPU 0: 8 GiB memory, 512 MiB free\nfailed to allocate 1 GiB of GPU memory", Figure::free),
-            512 * kMiB);
+  expect_figure(Figure::free, 0, "GPU 0: 8 GiB memory, 6 GiB free\nfailed to allocate 1 GiB of GPU memory");
+  expect_figure(Figure::free, 512 * kMiB, "GPU 0: 8 GiB memory, 512 MiB free\nfailed to allocate 1 GiB of GPU memory");
 }
 
 TEST(Statement, TheMostSpecificProducerOfALineIsMeant) {
@@ -160,21 +162,18 @@ TEST(Statement, TheMostSpecificProducerOfALineIsMeant) {
   EXPECT_EQ(messages[0].wording->program, "CuPy");
 }
 
-TEST(Statement, TellsThatTheProgramWentOn) {
-  const std::string survived =
-      answer("Failed to allocate 75 MiB of CUDA memory, falling back to pinned system memory\n");
-  EXPECT_NE(survived.find("the program continued: Failed to allocate"), std::string::npos) << survived;
-  const std::string ended = answer(
-      "Warning: GPU ran out of memory, retrying with tiles\n\n\n\n\n\n"
-      "cannot allocate 288 MiB of GPU memory: 512 MiB total\n");
-  EXPECT_EQ(ended.find("went on"), std::string::npos) << ended;
+TEST(Statement, ShowsWhetherTheProgramWentOn) {
+  expect_went_on(true, "Failed to allocate 75 MiB of CUDA memory, falling back to pinned system memory\n");
+  expect_went_on(false,
+                 "Warning: GPU ran out of memory, retrying with tiles\n\n\n\n\n\n"
+                 "cannot allocate 288 MiB of GPU memory: 512 MiB total\n");
 }
 
 TEST(Statement, AnotherReasonIsNoShortage) {
   for (const std::string text :
        {"PxgMemoryAllocator fail to allocate memory 675282944 bytes of the GPU!! Result = 700",
         "failed to allocate pinned system memory: CUDA driver version is insufficient for CUDA runtime version"})
-    EXPECT_EQ(answer(text), "") << text;
+    expect_no_failure(text);
 }
 
 TEST(Statement, RoomByWhatIsInUseIsNoShortage) {
@@ -186,21 +185,13 @@ TEST(Statement, RoomByWhatIsInUseIsNoShortage) {
 }
 
 TEST(Host, OfPaddleWhatOthersHoldIsNotItsOwn) {
-  EXPECT_TRUE(
-      answer("Out of memory error on GPU 0. Cannot allocate 45.776367MB memory on GPU 0, 44.376709GB memory has been "
-             "allocated(actual using allocated memory 439.451172MB) and available memory is only 15.812500MB.")
-          .starts_with("OTHERS HOLD IT"));
+  expect_cause(Cause::outside,
+               "Out of memory error on GPU 0. Cannot allocate 45.776367MB memory on GPU 0, 44.376709GB memory has been "
+               "allocated(actual using allocated memory 439.451172MB) and available memory is only 15.812500MB.");
 }
 
 TEST(Statement, AWrongSizeIsNoShortage) {
-  const std::string words = answer("HipAllocator out of memory\n[requestedSpace: 9223372036854775808 B]\n");
-  EXPECT_TRUE(words.starts_with("A WRONG SIZE: ")) << words;
-}
-
-TEST(Statement, ATinyRequestIsNotTheCause) {
-  EXPECT_NE(
-      answer("err: gpu memory allocation failed\nerr:     Size:      65536\n").find("only 64.0 KiB were requested"),
-      std::string::npos);
+  expect_cause(Cause::bad_size, "HipAllocator out of memory\n[requestedSpace: 9223372036854775808 B]\n");
 }
 
 TEST(Statement, WhatRoseBeforeIsALeak) {
@@ -211,7 +202,7 @@ TEST(Statement, WhatRoseBeforeIsALeak) {
       << answer(text + "GPU out of memory\n");
   std::string level;
   for (int i = 0; i < 10; ++i) level += "step mem_allocated: " + std::to_string(1000 + 200 * (i % 2)) + " MB\n";
-  EXPECT_FALSE(answer(level + "GPU out of memory\n").starts_with("LEAK")) << answer(level);
+  expect_other_cause(Cause::leak, level + "GPU out of memory\n");
 }
 
 TEST(Statement, IsTheSameHoweverTheTextIsCut) {
@@ -233,7 +224,7 @@ TEST(Statement, TheNumberOfCudaIsACode) {
         "[7f] | GPU | ERROR | 12:00 | Your GPU memory is full. Try less (cuda error 2)", "Unknown error -2147024882"})
     EXPECT_FALSE(answer(text).empty()) << text;
   for (const std::string text : {"CUDA error 29 in line 2", "make: *** [all] Error 2", "result = 2 of 3"})
-    EXPECT_EQ(answer(text), "") << text;
+    expect_no_failure(text);
 }
 
 TEST(Statement, AnEndBySignal9IsOneWhoeverTellsIt) {
@@ -241,34 +232,33 @@ TEST(Statement, AnEndBySignal9IsOneWhoeverTellsIt) {
        {"runner: task 7 finished with exit status 137", "[launcher] child died (exitcode: -9)",
         "supervisor: return code = -9", "job.sh: line 12:  4711 Killed                  ./solver",
         "gmake: *** [run] Killed", "Killed", "worker terminated by signal SIGKILL"})
-    EXPECT_EQ(memory_of(text), "statement_killed") << text;
+    expect_memory("statement_killed", text);
   for (const std::string text : {"port 137 is open", "error code 13", "2026-09-01 -9 degrees", "kill -9 4711",
                                  "sending SIGKILL to process 4711", "137 files, exit code 1", "users killed by time"})
-    EXPECT_EQ(answer(text), "") << text;
+    expect_no_failure(text);
 }
 
 TEST(Statement, WhatIsHeldDecidesForAnyProgram) {
-  EXPECT_TRUE(
-      answer("MLU out of memory. Tried to allocate 96.00 MiB (MLU 0; 22.50 GiB total capacity; 21.60 GiB already "
-             "allocated; 60.00 MiB free; 21.90 GiB reserved)\n")
-          .starts_with("FULL: 21.60 GiB of the device's 22.50 GiB were allocated"));
-  EXPECT_TRUE(
-      answer("gpu pool out of memory: requested 2 GiB, 24 GiB total, 1 GiB free, 6 GiB allocated by this program\n")
-          .starts_with("OTHERS HOLD IT"));
-  EXPECT_TRUE(
-      answer("GPU out of memory. Tried to allocate 1.50 GiB. 24 GiB total, 200 MiB free, 15 GiB is allocated by it, "
-             "and 6.50 GiB is reserved but unallocated\n")
-          .starts_with("FRAGMENTATION"));
+  const std::string full =
+      "MLU out of memory. Tried to allocate 96.00 MiB (MLU 0; 22.50 GiB total capacity; 21.60 GiB already "
+      "allocated; 60.00 MiB free; 21.90 GiB reserved)\n";
+  expect_cause(Cause::full, full);
+  expect_figure(Figure::allocated, 21.6 * kGiB, full);
+  expect_figure(Figure::total, 22.5 * kGiB, full);
+  expect_cause(Cause::outside,
+               "gpu pool out of memory: requested 2 GiB, 24 GiB total, 1 GiB free, 6 GiB allocated by this program\n");
+  expect_cause(Cause::fragmentation,
+               "GPU out of memory. Tried to allocate 1.50 GiB. 24 GiB total, 200 MiB free, 15 GiB is allocated by it, "
+               "and 6.50 GiB is reserved but unallocated\n");
   // On lines of its own, and wrapped.
   const std::string fields =
       "Allocator: GPU out of memory\nCurrently allocated : 15.16 GiB\n"
       "Requested : 512.00 KiB\nDevice limit : 15.99 GiB\nFree : 0 bytes\n";
-  EXPECT_TRUE(answer(fields).starts_with("FULL")) << answer(fields);
-  EXPECT_EQ(figure("gpu allocator: out of memory for 138.00 MiB\nof 15.90 GiB in total, and\n15.32 GiB is allocated\n",
-                   Figure::allocated),
-            15.32 * kGiB);
+  expect_cause(Cause::full, fields);
+  expect_figure(Figure::allocated, 15.32 * kGiB,
+                "gpu allocator: out of memory for 138.00 MiB\nof 15.90 GiB in total, and\n15.32 GiB is allocated\n");
   // The number of a process is not a size.
-  EXPECT_EQ(figure("GPU out of memory: process 885415 has 22.18 GiB in use", Figure::used), 0);
+  expect_figure(Figure::used, 0, "GPU out of memory: process 885415 has 22.18 GiB in use");
 }
 
 TEST(Statement, AComparisonWithWhatThereIsIsOne) {
@@ -276,70 +266,56 @@ TEST(Statement, AComparisonWithWhatThereIsIsOne) {
                                  "free memory on device 0 (3.2 GiB) is less than the requested 8 GiB",
                                  "Attempting to allocate 196.00M on the TPU. That was not possible."})
     EXPECT_FALSE(answer(text).empty()) << text;
-  EXPECT_TRUE(answer("TPU ran out of memory in memory space hbm. Used 21.90G of 7.48G hbm.").starts_with("TOO BIG"));
+  expect_cause(Cause::too_big, "TPU ran out of memory in memory space hbm. Used 21.90G of 7.48G hbm.");
   for (const std::string text :
        {"memory use is less than yesterday", "larger than life", "it is 3 times smaller than before"})
-    EXPECT_EQ(answer(text), "") << text;
+    expect_no_failure(text);
 }
 
 TEST(Statement, WhatItFallsBackToDidNotFail) {
-  EXPECT_EQ(memory_of("Failed to allocate 75 MiB of CUDA memory, falling back to pinned system memory"),
-            "statement_device");
+  expect_memory("statement_device", "Failed to allocate 75 MiB of CUDA memory, falling back to pinned system memory");
 }
 
 TEST(Statement, APlaceholderIsNoMessage) {
   for (const std::string text : {"OutOfMemoryError: Out of memory allocating A bytes (allocated so far: B bytes).",
                                  "failed to allocate %zu bytes of device memory"})
-    EXPECT_EQ(answer(text), "") << text;
+    expect_no_failure(text);
 }
 
 TEST(Statement, TheReasonMayStandAbove) {
-  EXPECT_EQ(answer("No device available for decoder: device type vaapi needed.\n"
-                   "Device setup failed for decoder on input stream #0:0 : Cannot allocate memory\n"),
-            "");
+  expect_no_failure(
+      "No device available for decoder: device type vaapi needed.\n"
+      "Device setup failed for decoder on input stream #0:0 : Cannot allocate memory\n");
 }
 
 TEST(Statement, GoesOnWhereTheNextLinesSucceed) {
-  const auto went_on = [](const std::string& text) {
-    return answer(text).find("the program continued") != std::string::npos;
-  };
-  EXPECT_TRUE(went_on("[RMM] [error] [FAILURE maximum pool size exceeded]\n[       OK ] Test.Of (3987 ms)\n"));
-  EXPECT_TRUE(went_on("[warn] could not allocate a 64 MB atlas in video memory, using a smaller one\n"));
-  EXPECT_FALSE(went_on("GPU out of memory\nTraceback (most recent call last)\nJob finished\n"));
+  expect_went_on(true, "[RMM] [error] [FAILURE maximum pool size exceeded]\n[       OK ] Test.Of (3987 ms)\n");
+  expect_went_on(true, "[warn] could not allocate a 64 MB atlas in video memory, using a smaller one\n");
+  expect_went_on(false, "GPU out of memory\nTraceback (most recent call last)\nJob finished\n");
   // Of a warning that it survived once.
-  EXPECT_TRUE(
-      went_on("[W] Tactic Device request: 538MB Available: 168MB. Device memory is insufficient.\n[W] Skipping "
-              "tactic 3\n\n\n\n[W] Tactic Device request: 812MB Available: 190MB. Device memory is "
-              "insufficient.\n"));
+  expect_went_on(true,
+                 "[W] Tactic Device request: 538MB Available: 168MB. Device memory is insufficient.\n[W] Skipping "
+                 "tactic 3\n\n\n\n[W] Tactic Device request: 812MB Available: 190MB. Device memory is "
+                 "insufficient.\n");
 }
 
-TEST(Remark, OfTheCardAndOfTheNeedDecides) {
-  EXPECT_TRUE(answer("On the 6 GB RTX 3050 it fails:\nRESOURCE_EXHAUSTED: Out of memory while trying to allocate "
-                     "51.26GiB.\n")
-                  .starts_with("TOO BIG: 51.26 GiB were requested, and the device has 6.00 GiB in all"));
-  EXPECT_TRUE(answer("cuda-0 GeForce GTX 1650 (Compute 7.5) Memory : 4.00 GB\ncuda-0 Generating DAG + Light : 3.77 "
-                     "GB\ncuda-0 out of memory on CUDA device 01:00.0\n")
-                  .starts_with("TOO BIG: 3.77 GiB were needed in all"));
-  EXPECT_TRUE(answer("Estimated max RAM per process > 293.78 GB\ncall to cuMemAlloc returned error 2: Out of memory\n")
-                  .starts_with("TOO BIG: 293.78 GiB were needed in all"));
+TEST(Remark, OfTheCardIsNoAdviceAndNotWhatOthersHold) {
   // Advice, what others hold and shares are not card.
   for (const std::string line :
        {"At least 4 GB of VRAM are recommended", "device:GPU:1 with 4096 MB memory", "4 GB of RAM"})
-    EXPECT_EQ(figure(line + "\nGPU: failed to allocate 8 GiB of memory\n", Figure::total), 0) << line;
+    expect_figure(Figure::total, 0, line + "\nGPU: failed to allocate 8 GiB of memory\n");
 }
 
 TEST(Remark, OfALongRunSuspectsALeak) {
-  EXPECT_TRUE(answer("It runs fine, but after about 6 hours:\nCUDA error 2: out of memory\n").starts_with("LEAK"));
-  EXPECT_TRUE(
-      answer("My run is fine for roughly 14 million steps, then stops with:\nGPU out of memory\n").starts_with("LEAK"));
-  EXPECT_FALSE(answer("It fails after 3 steps:\nGPU out of memory\n").starts_with("LEAK"));
+  expect_cause(Cause::leak, "It runs fine, but after about 6 hours:\nCUDA error 2: out of memory\n");
+  expect_cause(Cause::leak, "My run is fine for roughly 14 million steps, then stops with:\nGPU out of memory\n");
+  expect_other_cause(Cause::leak, "It fails after 3 steps:\nGPU out of memory\n");
 }
 
 TEST(Statement, TheMostInOnePieceIsALimit) {
-  EXPECT_EQ(
-      memory_of("[GPU] Exceeded max size of memory object allocation: requested 5368709120 bytes, but max alloc size "
-                "supported by device is 4294959104 bytes.\n"),
-      "statement_piece");
+  expect_memory("statement_piece",
+                "[GPU] Exceeded max size of memory object allocation: requested 5368709120 bytes, but max alloc size "
+                "supported by device is 4294959104 bytes.\n");
 }
 
 TEST(Statement, AnAmountBesideItsBoundIsOneByTheNounOfTheBound) {
@@ -353,7 +329,7 @@ TEST(Statement, AnAmountBesideItsBoundIsOneByTheNounOfTheBound) {
         "clCreateBuffer failed: CL_INVALID_BUFFER_SIZE (-61): requested 3221225472 bytes, CL_DEVICE_MAX_MEM_ALLOC_SIZE "
         "is "
         "2147483648"})
-    EXPECT_EQ(memory_of(text), "statement_piece") << text;
+    expect_memory("statement_piece", text);
   for (const std::string text :
        {"ERR [batch] failed to decode the batch: KV cache is full - try increasing it via the context size",
         "prompt is too long: 16535 tokens > 8221 maximum (prompt + generation); shorten the prompt or increase the KV "
@@ -361,7 +337,7 @@ TEST(Statement, AnAmountBesideItsBoundIsOneByTheNounOfTheBound) {
         "budget",
         "[scene-cache] pool budget of 6144 MB reached: cannot place 412 MB (used 5998 MB)",
         "vkAllocateDescriptorSets failed: VK_ERROR_OUT_OF_POOL_MEMORY"})
-    EXPECT_EQ(memory_of(text), "statement_pool") << text;
+    expect_memory("statement_pool", text);
   for (const std::string text :
        {"size of the provided `buffer` must not be larger than `2**31 - 1`.",
         "Pool reached maximum size and no more connections are allowed.", "error: memory usage limit was reached.",
@@ -386,10 +362,10 @@ TEST(Statement, WordsThatSayNothingDoNotHideIt) {
                                  "error: GPU memory 23.1GiB over quota 20.0GiB for job 771, terminating",
                                  "vkCreateImage: extent 32768x32768 exceeds maxImageDimension2D 16384"})
     EXPECT_EQ(read_messages(text).size(), 1U) << text;
-  EXPECT_EQ(memory_of("Could not pin 8589934592 bytes: Resource temporarily unavailable (RLIMIT_MEMLOCK 65536)"),
-            "statement_pinned");
-  EXPECT_EQ(memory_of("ERROR:std::exception: bad allocation"), "statement_host");
-  EXPECT_EQ(memory_of("Your session crashed after using all available RAM."), "statement_host");
+  expect_memory("statement_pinned",
+                "Could not pin 8589934592 bytes: Resource temporarily unavailable (RLIMIT_MEMLOCK 65536)");
+  expect_memory("statement_host", "ERROR:std::exception: bad allocation");
+  expect_memory("statement_host", "Your session crashed after using all available RAM.");
   const std::string need = answer(
       "| Error: Device \"GTX 1050 Ti\" does not have enough memory. |\n|  Allocating another 8680 MB would use a total "
       "of 11573 "
@@ -399,22 +375,10 @@ TEST(Statement, WordsThatSayNothingDoNotHideIt) {
 
 TEST(Statement, TheRelationGivesTheAmountsTheirRoles) {
   const std::string piece = "Buffer size 640000000 is greater than the maximum buffer size (268435456)";
-  EXPECT_EQ(figure(piece, Figure::asked), 640000000);
-  EXPECT_EQ(figure(piece, Figure::allowed), 268435456);
-  EXPECT_NE(answer(piece).find("no piece may have more than 256.0 MiB"), std::string::npos) << answer(piece);
-  EXPECT_NE(answer(piece).find("divide what is asked for"), std::string::npos);
-  EXPECT_EQ(answer(piece).find("raise it"), std::string::npos);
-  const std::string quota = "[vgpu-core ERROR (pid:30 allocator.c:53)]: Device 0 OOM 3171158016 / 3145728000";
-  EXPECT_NE(answer(quota).find("A LIMIT: 2.95 GiB would be in use, and 2.93 GiB are allowed"), std::string::npos)
-      << answer(quota);
+  expect_figure(Figure::asked, 640000000, piece);
+  expect_figure(Figure::allowed, 268435456, piece);
   const std::string wrapped = "[vgpu-core ERROR (allocator.c:53)]: Device 0 OOM 18446744073707737660 / 24146608128";
-  EXPECT_NE(answer(wrapped).find("A WRONG SIZE"), std::string::npos) << answer(wrapped);
-  // What is in use is this process's, where far more is not free.
-  const std::string own =
-      answer("orig free=358350848 total=4227727360 limit=4294967296 usage=8520704\ncuMemoryAllocate failed res=2\n");
-  EXPECT_NE(own.find("OTHERS HOLD IT"), std::string::npos) << own;
-  EXPECT_NE(own.find("3.94 GiB = 8.1 MiB of this process + 3.60 GiB held outside + 341.8 MiB free"), std::string::npos)
-      << own;
+  expect_cause(Cause::bad_size, wrapped);
 }
 
 TEST(Statement, FreeInPiecesIsFragmentationForAnyProgram) {
@@ -458,7 +422,7 @@ TEST(Statement, WhatIsAllocatedOrWhoEndsItNamesTheHost) {
     ASSERT_TRUE(explanation) << text;
     EXPECT_EQ(explanation->cause, Cause::host) << text << ": " << explanation->because;
   }
-  EXPECT_NE(cause_of("Failed to allocate device vector A (error code out of memory)!"), Cause::host);
+  expect_other_cause(Cause::host, "Failed to allocate device vector A (error code out of memory)!");
   EXPECT_TRUE(read_messages("With jemalloc the default is exceeded and the program fails to start").empty());
 }
 
@@ -467,13 +431,12 @@ TEST(Statement, TheSentenceOfAFailureNamesItsMemoryBeforeOthersDo) {
       "When I run it with a long prompt it asks for one buffer that is too large for the driver. The largest size of a "
       "MTLBuffer (maxBufferLength) is 20 GB on it, so the allocation fails though the system has enough. It is not a "
       "matter of memory pressure.";
-  EXPECT_EQ(cause_of(text), Cause::limit);
+  expect_cause(Cause::limit, text);
 }
 
 TEST(Statement, TheSizeOfOneVariableIsALimit) {
-  EXPECT_EQ(cause_of("gpu:array:size, The maximum variable size that the device allows is exceeded."), Cause::limit);
-  EXPECT_EQ(cause_of("* Device #2: The device does not provide enough allocatable device-memory for this"),
-            Cause::unknown);
+  expect_cause(Cause::limit, "gpu:array:size, The maximum variable size that the device allows is exceeded.");
+  expect_cause(Cause::unknown, "* Device #2: The device does not provide enough allocatable device-memory for this");
 }
 
 TEST(Statement, ASummaryOfTheAllocatorThatCountsAFailureIsOne) {
@@ -511,23 +474,16 @@ TEST(Statement, APartOfAWholeGivesBoth) {
     EXPECT_NEAR(figure(text, Figure::total), 24.0 * kGiB, kMiB) << text;
   }
   const std::string free = "cudaMalloc of 512 MiB failed: 100 MiB free of 8192 MiB";
-  EXPECT_EQ(figure(free, Figure::asked), 512 * kMiB);
-  EXPECT_EQ(figure(free, Figure::free), 100 * kMiB);
-  EXPECT_EQ(figure(free, Figure::total), 8192 * kMiB);
+  expect_figure(Figure::asked, 512 * kMiB, free);
+  expect_figure(Figure::free, 100 * kMiB, free);
+  expect_figure(Figure::total, 8192 * kMiB, free);
   // A code is not a size.
-  EXPECT_EQ(figure("CreateResource failed with HRESULT 8007000e, \"SizeBytes\": 201326592", Figure::asked), 201326592);
+  expect_figure(Figure::asked, 201326592, "CreateResource failed with HRESULT 8007000e, \"SizeBytes\": 201326592");
   const std::string bound =
       "[GPU] Exceeded max size of memory object allocation: requested 4831838208 bytes, but max "
       "alloc size supported by device is 1073741824 bytes.Please try to reduce batch size";
-  EXPECT_EQ(figure(bound, Figure::asked), 4831838208);
-  EXPECT_EQ(figure(bound, Figure::allowed), 1073741824);
-}
-
-TEST(Statement, WhatIsHeldAndAskedForExceedsTheLimit) {
-  EXPECT_NE(answer("[ERROR] AddMemBlock: TotalUsedMem : 29356337664 plus alloc size : 301990400 is more than total mem "
-                   "size : 29464985600.")
-                .find("A LIMIT: 27.34 GiB were in use and 288.0 MiB requested, which is 27.62 GiB, and 27.44 GiB"),
-            std::string::npos);
+  expect_figure(Figure::asked, 4831838208, bound);
+  expect_figure(Figure::allowed, 1073741824, bound);
 }
 
 TEST(Remark, TheLogIsBelievedBeforeWhoTellsOfIt) {
@@ -538,110 +494,36 @@ TEST(Remark, TheLogIsBelievedBeforeWhoTellsOfIt) {
 }
 
 TEST(Remark, WhatTheTextShowsBesideDecidesOrIsSaid) {
-  // A table that shows the contrary.
-  EXPECT_NE(answer("Failed to allocate 16.00 GB GPU memory (0.00 GB available)\n"
-                   "|   0  Tesla V100-SXM2...  On   | 00000000:88:00.0 Off |                    0 |\n"
-                   "| N/A   44C    P0    44W / 300W |      0MiB / 32480MiB |      0%      Default |\n")
-                .find("memory is not short"),
-            std::string::npos);
-  // A setting that takes most of the device.
-  const std::string setting =
-      "ti.init(arch=ti.cuda, device_memory_GB=9)\n"
-      "CUDA Error CUDA_ERROR_OUT_OF_MEMORY: out of memory while calling malloc\n";
-  EXPECT_NE(answer(setting).find("the text sets device_memory_GB=9"), std::string::npos);
-  EXPECT_NE(answer("I have an RTX 3080 with 10GB of VRAM.\n" + setting)
-                .find("A LIMIT: the text sets device_memory_GB=9, which takes 9.00 GiB of the device's 10.00 GiB"),
-            std::string::npos);
-  EXPECT_EQ(answer("gpu_mem_used_max=9\ncuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY").find("the text sets"),
-            std::string::npos);
-  // Room before.
-  EXPECT_NE(answer("Free Intel GPU memory BEFORE: 32155.87 MiB\nFailed to allocate 15.8 GiB on device!\n")
-                .find("31.40 GiB were free by a line above"),
-            std::string::npos);
+  const std::string share = answer("gpu_mem_used_max=9\ncuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY");
+  EXPECT_EQ(share.find("the text sets"), std::string::npos);
   // Several programs.
-  EXPECT_NE(answer("it fails if I have 2 kernels running\n\nE: cudaMalloc: out of memory\n").find("OTHERS HOLD IT"),
-            std::string::npos);
+  expect_cause(Cause::outside, "it fails if I have 2 kernels running\n\nE: cudaMalloc: out of memory\n");
   // Of two cards none is the one.
-  EXPECT_EQ(figure("on an RTX 4070 with 12GB VRAM and an RTX 3090 with 24GB VRAM.\ncuMemAlloc: out of memory\n",
-                   Figure::total),
-            0);
+  expect_figure(Figure::total, 0,
+                "on an RTX 4070 with 12GB VRAM and an RTX 3090 with 24GB VRAM.\ncuMemAlloc: out of memory\n");
 }
 
 TEST(Remark, WhatElseTheTextTells) {
   // A smaller input fits.
-  EXPECT_NE(answer("It runs perfectly with smaller files.\nBut with larger images it crashes:\n"
-                   "Fatal error: cuMemAlloc: out of memory\n")
-                .find("TOO BIG"),
-            std::string::npos);
-  // An object without bytes.
-  EXPECT_NE(answer("dl_fn->cuda_dl->cuCtxCreate(&ctx, 0, cu_device) failed -> CUDA_ERROR_OUT_OF_MEMORY: out of memory")
-                .find("an object that takes hardly any memory"),
-            std::string::npos);
-  // What is in use is this allocator's.
-  EXPECT_NE(answer("WARNING: CUDA memory allocation failed\n"
-                   "Effective GPU memory usage: 99.55% (11.688 GiB/11.741 GiB)\n"
-                   "Memory pool usage: 8.505 GiB (10.406 GiB reserved)\n")
-                .find("FULL: 11.69 GiB of the device's 11.74 GiB were in use, 10.41 GiB of them by this allocator"),
-            std::string::npos);
+  expect_cause(Cause::too_big,
+               "It runs perfectly with smaller files.\nBut with larger images it crashes:\n"
+               "Fatal error: cuMemAlloc: out of memory\n");
   // One size alone is what is asked for.
-  EXPECT_EQ(figure("RuntimeError: Memory allocation failed on device: cuda for 120 bytes", Figure::asked), 120);
-  EXPECT_NE(answer("Model loading was stopped due to insufficient system resources. Under the current settings, this "
-                   "model requires approximately NaN undefined of memory.")
-                .find("is not a number (NaN)"),
-            std::string::npos);
-  EXPECT_NE(answer("error: could not compile: killed out of memory").find("HOST MEMORY"), std::string::npos);
+  expect_figure(Figure::asked, 120, "RuntimeError: Memory allocation failed on device: cuda for 120 bytes");
+  expect_cause(Cause::host, "error: could not compile: killed out of memory");
   EXPECT_TRUE(read_messages("oom_kill 0").empty());
-  // A table that was made after the program had ended.
-  EXPECT_NE(answer("CUDA error <out of memory>\n|   0  NVIDIA GeForce RTX 4060        On  | 00000000:01:00.0  On |\n"
-                   "|  0%   39C    P5              N/A / 115W |    736MiB /  8188MiB |      0%      Default |\n")
-                .find("made after it"),
-            std::string::npos);
-}
-
-TEST(Host, WhoHoldsMostIsNamed) {
-  const std::string list =
-      "[  518.05] [  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name\n"
-      "[  518.05] [   4711]  1000  4711  4294967  3123456 1234567        0             0 python3\n"
-      "[  518.05] [    612]     0   612    12345     1072   65536        0         -1000 sshd\n"
-      "[  518.06] Out of memory: Killed process 612 (sshd) total-vm:11964kB, anon-rss:4288kB, file-rss:0kB\n";
-  EXPECT_NE(answer(list).find("the most is held by process 4711 python3 (11.92 GiB)"), std::string::npos)
-      << answer(list);
-  EXPECT_NE(
-      answer("RayOutOfMemoryError: More than 95% of the memory on node a is used (11.8 / 12.3 GB). The top 5 are:\n"
-             "\nPID\tMEM\tCOMMAND\n28442\t5.0GB\tray_X:alloc()\n")
-          .find("process 28442 ray_X:alloc() (5.00 GiB)"),
-      std::string::npos);
 }
 
 TEST(Host, AKillIsNoLeakAndADenialNone) {
-  EXPECT_NE(answer("the container keeps dying after a couple of hours with exit code 137\n").find("HOST MEMORY"),
-            std::string::npos);
+  expect_cause(Cause::host, "the container keeps dying after a couple of hours with exit code 137\n");
   EXPECT_TRUE(read_messages("OOMKilled:false,").empty());
   EXPECT_TRUE(read_messages("{\"OOMKilled\": false}").empty());
-  EXPECT_NE(answer("..\\c10\\core\\impl\\alloc_cpu.cpp: DefaultCPUAllocator: not enough memory: you tried to allocate "
-                   "66846720 bytes.")
-                .find("enlarge the page file"),
-            std::string::npos);
-}
-
-TEST(Advice, BothAreSaidWhereEitherWouldHaveMadeRoom) {
-  EXPECT_NE(answer("ValueError: Free memory on device (19.77/22.05 GiB) on startup is less than desired GPU memory "
-                   "utilization (0.9, 19.84 GiB)")
-                .find("both: a share that is set 71.7 MiB too high"),
-            std::string::npos);
 }
 
 TEST(Statement, AnAllocationThatIsRejectedIsOne) {
-  const std::string out = answer(
-      "gpu allocator: request of 3.0 GiB rejected, 23.7 GiB capacity, 20.9 GiB held by other tenants, 1.1 GiB "
-      "available");
-  EXPECT_NE(out.find("OTHERS HOLD IT"), std::string::npos) << out;
-  EXPECT_NE(out.find("23.70 GiB = 22.60 GiB in use + 1.10 GiB free; 3.00 GiB asked for: 1.90 GiB short"),
-            std::string::npos)
-      << out;
-  EXPECT_EQ(memory_of("[enforce fail at CPUAllocator.cpp:56] posix_memalign(&data, gAlignment, nbytes) == 0. 12 vs 0"),
-            "statement_host");
-  EXPECT_EQ(memory_of("mmap of 549755813888 bytes failed: ulimit -v is 67108864 kB"), "statement_host");
+  expect_memory("statement_host",
+                "[enforce fail at CPUAllocator.cpp:56] posix_memalign(&data, gAlignment, nbytes) == 0. 12 vs 0");
+  expect_memory("statement_host", "mmap of 549755813888 bytes failed: ulimit -v is 67108864 kB");
 }
 
 TEST(Remark, ACardIsKnownByItsModel) {
@@ -651,7 +533,7 @@ TEST(Remark, ACardIsKnownByItsModel) {
   EXPECT_NE(out.find("12.00 GiB"), std::string::npos) << out;
   // The RTX 3080 was sold with 10 and 12 GB, and the laptop variant is another card.
   for (const std::string card : {"I have an RTX 3080.", "I have an RTX 4090 laptop.", "It is line 4090."})
-    EXPECT_EQ(figure("cuMemAlloc: out of memory\n" + card + "\n", Figure::total), 0) << card;
+    expect_figure(Figure::total, 0, "cuMemAlloc: out of memory\n" + card + "\n");
 }
 
 TEST(Remark, LessThanTheDeviceHasIsALimit) {
@@ -661,29 +543,22 @@ TEST(Remark, LessThanTheDeviceHasIsALimit) {
       "which 15.09 GiB is free. Of the allocated memory 0 bytes is allocated by PyTorch, and 0 bytes is reserved by "
       "PyTorch "
       "but unallocated.\n\n";
-  const std::string out = answer(message + "amdgpu 0000:c5:00.0: amdgpu: VRAM: 98304M\n");
-  EXPECT_NE(out.find("A LIMIT: 16.00 GiB were requested; the program is shown 15.24 GiB"), std::string::npos) << out;
-  EXPECT_EQ(out.find("raise it"), std::string::npos) << out;
   // Two cards, and several of one kind.
   for (const std::string text : {"I have a card with 24 GB and a card with 96 GB.", "The cards have 30.5 GB of VRAM."})
-    EXPECT_EQ(answer(message + text + "\n").find("A LIMIT"), std::string::npos) << text;
+    expect_other_cause(Cause::limit, message + text + "\n");
 }
 
-TEST(Remark, ANeedThatNoMachineHasIsAWrongSize) {
-  const std::string out =
-      answer("Allocate: no space left\n\nThis will require 1.71799e+10Gb of memory, whatever is selected\n");
-  EXPECT_NE(out.find("A WRONG SIZE: 16.0 EiB"), std::string::npos) << out;
-  EXPECT_EQ(answer("encoder: cuMemAlloc: out of memory\nIt works with 1080p sources\n").find("WRONG SIZE"),
-            std::string::npos);
+TEST(Remark, TheSizeOfAPictureIsNoNeed) {
+  expect_other_cause(Cause::bad_size, "encoder: cuMemAlloc: out of memory\nIt works with 1080p sources\n");
 }
 
 TEST(Statement, SharesItsWordsWithTheLogs) {
   const std::string german =
       "gpu allocator: out of memory: 3.5 GiB belegt, 0.4 GiB frei, 4.0 GiB gesamt, 1.0 GiB requested";
-  EXPECT_EQ(figure(german, Figure::used), 3.5 * kGiB);
-  EXPECT_EQ(figure(german, Figure::free), 0.4 * kGiB);
-  EXPECT_EQ(figure(german, Figure::total), 4 * kGiB);
-  EXPECT_EQ(figure("gpu 3: out of memory, requested 2.0 GiB", Figure::device), 3);
+  expect_figure(Figure::used, 3.5 * kGiB, german);
+  expect_figure(Figure::free, 0.4 * kGiB, german);
+  expect_figure(Figure::total, 4 * kGiB, german);
+  expect_figure(Figure::device, 3, "gpu 3: out of memory, requested 2.0 GiB");
 }
 
 TEST(Remark, WhatTheProgramAdvisesIsTheAdvice) {
@@ -692,12 +567,8 @@ TEST(Remark, WhatTheProgramAdvisesIsTheAdvice) {
       "maxBufferSize "
       "of 4294967296, which can be specified in requiredLimits when calling requestDevice().");
   EXPECT_NE(limit.find("can be specified in requiredLimits"), std::string::npos) << limit;
-  const std::string wrapped =
-      answer("Your GPU memory is full.\nTry reducing the timeline resolution\nor the number of correctors.\n");
-  EXPECT_NE(wrapped.find("itself advises: Try reducing the timeline resolution or the number of correctors"),
-            std::string::npos)
-      << wrapped;
-  EXPECT_EQ(answer("gpu: out of memory\nI will try it again tomorrow\n").find("itself advises"), std::string::npos);
+  const std::string plan = answer("gpu: out of memory\nI will try it again tomorrow\n");
+  EXPECT_EQ(plan.find("itself advises"), std::string::npos);
 }
 
 TEST(Remark, GrowthAndOthersAreFoundByTheirWordsAndNotByPhrases) {
@@ -706,22 +577,16 @@ TEST(Remark, GrowthAndOthersAreFoundByTheirWordsAndNotByPhrases) {
         "00:31:12.904 |E| GPU.MainThread : Unexpected API error \"ErrorOutOfDeviceMemory\".",
         "It rapidly runs out of memory:\nD3D11: Failed to create RenderTexture, error 0x8007000e",
         "Everything is normal until 2 hours of playing, then\nOUT OF VIDEO MEMORY! ( vmaAllocateMemory )"})
-    EXPECT_NE(answer(text).find("LEAK SUSPECTED"), std::string::npos) << text << answer(text);
+    expect_cause(Cause::leak, text);
   for (const std::string text :
        {"Now if I also run deployment A on the same card, A crashes with:\ncudaMalloc: out of memory",
         "It happens while Wallpaper Engine is open.\n[e] d3d11: out of video memory",
         "I had a second process on this GPU using it.\ncudaMalloc: out of memory"})
-    EXPECT_NE(answer(text).find("OTHERS HOLD IT"), std::string::npos) << text << answer(text);
+    expect_cause(Cause::outside, text);
   for (const std::string text : {"It also uses the CPU.\ncudaMalloc: out of memory",
                                  "It fails when running the other model.\ncudaMalloc: out of memory",
                                  "Memory does not grow.\ncudaMalloc: out of memory"})
-    EXPECT_NE(answer(text).find("CANNOT TELL"), std::string::npos) << text << answer(text);
-}
-
-TEST(Advice, AHigherLimitGivesNothingThatTheDeviceDoesNotHave) {
-  const std::string out = answer("EnforceNotMet: enforce allocating <= available failed, 10513462067 > 1369702144");
-  EXPECT_EQ(out.find("raise it"), std::string::npos) << out;
-  EXPECT_NE(out.find("a lower one (FLAGS_fraction_of_gpu_memory_to_use)"), std::string::npos) << out;
+    expect_cause(Cause::unknown, text);
 }
 
 TEST(Host, OneKillIsOneFailure) {
@@ -733,14 +598,6 @@ TEST(Host, OneKillIsOneFailure) {
   EXPECT_NE(out->next_step.find("control group"), std::string::npos) << out->next_step;
 }
 
-TEST(Host, ALimitOfTheRuntimeIsNotTheHosts) {
-  const std::string out = answer(
-      "java.lang.OutOfMemoryError: Cannot reserve 65536 bytes of direct buffer memory (allocated: 8589934592, limit: "
-      "8589934592)");
-  EXPECT_NE(out.find("A LIMIT"), std::string::npos) << out;
-  EXPECT_NE(out.find("-XX:MaxDirectMemorySize"), std::string::npos) << out;
-}
-
 TEST(Statement, WordsOfTheHostDecideAgainstTheDevice) {
   for (const std::string text :
        {"RuntimeException: Can't allocate [HOST] memory: 998662; threadId: 35\n\tat CudaDirectProvider.malloc\n",
@@ -749,12 +606,11 @@ TEST(Statement, WordsOfTheHostDecideAgainstTheDevice) {
         "Conv node. Name:'347_nchwc' BFCArena::AllocateRawInternal Failed to allocate memory for requested buffer of "
         "size "
         "285081600\n"})
-    EXPECT_EQ(memory_of(text), "statement_host") << text;
-  EXPECT_EQ(memory_of("FATAL ERROR: CudaTileListKernel::build, maximum shared memory allocation exceeded\n"),
-            "statement_scratch");
-  EXPECT_NE(answer("VkCreateFence failed with ERROR_OUT_OF_HOST_MEMORY (file descriptors: 303, soft limit: 8192)\n")
-                .find("CANNOT TELL"),
-            std::string::npos);
+    expect_memory("statement_host", text);
+  expect_memory("statement_scratch",
+                "FATAL ERROR: CudaTileListKernel::build, maximum shared memory allocation exceeded\n");
+  expect_cause(Cause::unknown,
+               "VkCreateFence failed with ERROR_OUT_OF_HOST_MEMORY (file descriptors: 303, soft limit: 8192)\n");
 }
 
 TEST(Statement, ARuntimesOwnLimitIsOne) {
@@ -763,76 +619,61 @@ TEST(Statement, ARuntimesOwnLimitIsOne) {
         "distributed.nanny - WARNING - Worker exceeded 95% memory budget. Restarting\n",
         "java.lang.OutOfMemoryError: Physical memory usage is too high: physicalBytes = 8G\n",
         "EnforceNotMet: enforce allocating <= available failed, 10513462067 > 1369702144\n"})
-    EXPECT_NE(answer(text).find("A LIMIT"), std::string::npos) << text;
+    expect_cause(Cause::limit, text);
 }
 
 TEST(Statement, AFigureCountsByTheWordsBesideIt) {
-  EXPECT_EQ(figure("CUDA error: out of memory, (freed 0 bytes)\n", Figure::free), 0);
-  EXPECT_EQ(figure("VkResult: ERROR_OUT_OF_DEVICE_MEMORY (file descriptors: 303, soft limit: 8192)\n", Figure::allowed),
-            0);
-  EXPECT_EQ(figure("GPU out of memory, using qwen3-4b\n", Figure::used), 0);
-  EXPECT_EQ(figure("OpenCL out of memory, total of AMD Radeon HD 8670M\n", Figure::total), 0);
-  EXPECT_EQ(figure("kernel: Killed process 11726, UID 498, (mysqld) total-vm:7823732kB, anon-rss:2539268kB, "
-                   "file-rss:768kB\n",
-                   Figure::resident),
-            2539268.0 * 1024);
-}
-
-TEST(Statement, APoolIsALimit) {
-  const std::string words = answer("Out of CUDA pre-allocated memory.\nConsider init(device_memory_fraction=0.9)\n");
-  EXPECT_TRUE(words.starts_with("A LIMIT: what ran out is the pool")) << words;
+  expect_figure(Figure::free, 0, "CUDA error: out of memory, (freed 0 bytes)\n");
+  expect_figure(Figure::allowed, 0, "VkResult: ERROR_OUT_OF_DEVICE_MEMORY (file descriptors: 303, soft limit: 8192)\n");
+  expect_figure(Figure::used, 0, "GPU out of memory, using qwen3-4b\n");
+  expect_figure(Figure::total, 0, "OpenCL out of memory, total of AMD Radeon HD 8670M\n");
+  expect_figure(Figure::resident, 2539268.0 * 1024,
+                "kernel: Killed process 11726, UID 498, (mysqld) total-vm:7823732kB, anon-rss:2539268kB, "
+                "file-rss:768kB\n");
 }
 
 TEST(Statement, WhatAsksNamesTheMemory) {
   for (const std::string text :
        {"mkl_malloc: failed to allocate memory\n", "worker: malloc failed to allocate 64 MB\n",
         "terminate called after throwing an instance of 'std::bad_alloc'\n  what():  std::bad_alloc\n"})
-    EXPECT_TRUE(answer(text).starts_with("HOST MEMORY")) << text << answer(text);
+    expect_cause(Cause::host, text);
   // A library of the device throws the same.
   for (const std::string text : {"MemoryError: std::bad_alloc: out_of_memory: CUDA error at: /opt/include/pool.hpp\n",
                                  "what():  std::bad_alloc: cudaErrorMemoryAllocation: out of memory\n"})
-    EXPECT_TRUE(answer(text).starts_with("CANNOT TELL")) << text << answer(text);
-  EXPECT_EQ(memory_of("`auto tile = sycl::local_accessor<float>(9000, h);`\n\nUR_RESULT_ERROR_OUT_OF_RESOURCES\n"),
-            "statement_scratch");
-  const std::string threads = answer("libgomp: Thread creation failed: Resource temporarily unavailable\n");
-  EXPECT_NE(threads.find("no more threads"), std::string::npos) << threads;
-}
-
-TEST(Statement, AHeapOfTheDeviceIsNoneWithoutRoom) {
-  const std::string words = answer(
-      "vkAllocateMemory: attempting to allocate 33554440 bytes from heap 2, but size of that heap is only 33554432 "
-      "bytes.\n");
-  EXPECT_TRUE(words.starts_with("A LIMIT: 32.0 MiB were requested in one piece")) << words;
+    expect_cause(Cause::unknown, text);
+  expect_memory("statement_scratch",
+                "`auto tile = sycl::local_accessor<float>(9000, h);`\n\nUR_RESULT_ERROR_OUT_OF_RESOURCES\n");
 }
 
 TEST(Statement, ACodeNeedsNoWords) {
   for (const std::string text :
        {"vkAllocateMemory returned -2\n", "vkAllocateMemory => -2\n",
         "Error: DriverError(CUDA_ERROR_OUT_OF_MEMORY, \"out of memory\")\n", "DriverError(2, \"out of memory\")\n"})
-    EXPECT_TRUE(answer(text).starts_with("CANNOT TELL")) << text << answer(text);
-  EXPECT_EQ(answer("log(LEVEL, \"out of memory\");\n"), "");
+    expect_cause(Cause::unknown, text);
+  expect_no_failure("log(LEVEL, \"out of memory\");\n");
 }
 
 TEST(Statement, ANeedAboveABoundIsAFailureByItsAmounts) {
   // Of any program, in any order of words: two amounts, what each is, and a word that sets them against each other.
-  EXPECT_TRUE(
-      answer("round 412 needs 6.20 GB of memory but the device has 6.00 GB\n").starts_with("TOO BIG: 6.20 GiB"));
-  EXPECT_TRUE(answer("the plan wants 9000 MB, only 8192 MB of VRAM can be used\n").starts_with("TOO BIG"));
-  EXPECT_TRUE(answer("Cannot grow the heap: requested 1074790400 bytes, but the limit is 1073741824 bytes\n")
-                  .starts_with("A LIMIT: 1.00 GiB were requested"));
-  EXPECT_TRUE(answer("tile: too much shared memory used (50000/49152)\n").starts_with("ANOTHER RESOURCE"));
-  EXPECT_TRUE(answer("buffers of this core take 1700000 B, which is beyond the L1 size of 1500000 B\n")
-                  .starts_with("ANOTHER RESOURCE"));
+  const std::string round = "round 412 needs 6.20 GB of memory but the device has 6.00 GB\n";
+  expect_cause(Cause::too_big, round);
+  expect_figure(Figure::asked, 6.2 * kGiB, round);
+  expect_cause(Cause::too_big, "the plan wants 9000 MB, only 8192 MB of VRAM can be used\n");
+  const std::string heap = "Cannot grow the heap: requested 1074790400 bytes, but the limit is 1073741824 bytes\n";
+  expect_cause(Cause::limit, heap);
+  expect_figure(Figure::asked, 1074790400, heap);
+  expect_cause(Cause::resource, "tile: too much shared memory used (50000/49152)\n");
+  expect_cause(Cause::resource, "buffers of this core take 1700000 B, which is beyond the L1 size of 1500000 B\n");
   for (const std::string text :
        {"needs 4.00 GB but the device has 6.00 GB\n", "the upload needs 6 GB but the disk has only 4 GB\n",
         "peak memory 12.1 GB, 8.0 GB free\n", "step 7: 900 MB allocated, limit 800 MB\n"})
-    EXPECT_EQ(answer(text), "") << text;
+    expect_no_failure(text);
 }
 
 TEST(Statement, AnEndBySignal9IsTheHostsUnlessAnotherSenderIsNamed) {
-  EXPECT_TRUE(answer("loading shard 3 of 9\nKilled\n").starts_with("HOST MEMORY"));
-  EXPECT_TRUE(answer("agent[7]: Sending SIGKILL to group {\"by\": \"runtime.OOMController\"}\n").starts_with("HOST"));
-  EXPECT_TRUE(answer("nohang: OOM threshold reached, killing process 4711\n").starts_with("HOST MEMORY"));
+  expect_cause(Cause::host, "loading shard 3 of 9\nKilled\n");
+  expect_cause(Cause::host, "agent[7]: Sending SIGKILL to group {\"by\": \"runtime.OOMController\"}\n");
+  expect_cause(Cause::host, "nohang: OOM threshold reached, killing process 4711\n");
   for (const std::string text :
        {"job 7: time limit reached\nKilled\n", "pod ended: Reason: Error\nrunner exited with code 137\n",
         "liveness probe failed, restarting\nexit code 137\n", "$ kill -9 4711\nrun.sh: line 3: 4711 Killed  ./a\n"})
@@ -851,121 +692,59 @@ TEST(Statement, AnAllocationThatFailsForAnotherReasonIsNone) {
     EXPECT_FALSE(explain(messages)) << text << answer(text);
     EXPECT_FALSE(events_of({}, messages).empty()) << text;
   }
-  EXPECT_EQ(answer("听说是显存不够。\nRuntimeError: CUDA error: device kernel image is invalid\n"), "");
-  EXPECT_TRUE(answer("cudaMalloc failed with cudaErrorMemoryAllocation: out of memory\n").starts_with("CANNOT TELL"));
+  expect_no_failure("听说是显存不够。\nRuntimeError: CUDA error: device kernel image is invalid\n");
+  expect_cause(Cause::unknown, "cudaMalloc failed with cudaErrorMemoryAllocation: out of memory\n");
 }
 
 TEST(Statement, WordsBesideAFailureShowPiecesAndOthers) {
-  EXPECT_TRUE(answer("failed to allocate 512 MiB on the GPU, 2.1 GiB are free: the memory is badly fragmented\n")
-                  .starts_with("FRAGMENTATION"));
-  EXPECT_TRUE(
-      answer("CUDA error: out of memory (try max_split_size_mb to avoid fragmentation)\n").starts_with("CANNOT"));
-  EXPECT_TRUE(
-      answer("RuntimeError: CUDA error: out of memory\n显存被别人的程序占了，怎么办？\n").starts_with("OTHERS"));
-  EXPECT_TRUE(answer("CUDA error: out of memory\nWhy? A second render process holds the card at the same time.\n")
-                  .starts_with("OTHERS"));
-  EXPECT_TRUE(answer("CUDA out of memory. Tried to allocate 120.00 GiB\n\nAny idea? NVIDIA gpu with 8gb.\n")
-                  .starts_with("TOO BIG: 120.00 GiB were requested, and the device has 8.00 GiB"));
+  expect_cause(Cause::fragmentation,
+               "failed to allocate 512 MiB on the GPU, 2.1 GiB are free: the memory is badly fragmented\n");
+  expect_cause(Cause::unknown, "CUDA error: out of memory (try max_split_size_mb to avoid fragmentation)\n");
+  expect_cause(Cause::outside, "RuntimeError: CUDA error: out of memory\n显存被别人的程序占了，怎么办？\n");
+  expect_cause(Cause::outside,
+               "CUDA error: out of memory\nWhy? A second render process holds the card at the same time.\n");
+  const std::string card = "CUDA out of memory. Tried to allocate 120.00 GiB\n\nAny idea? NVIDIA gpu with 8gb.\n";
+  expect_cause(Cause::too_big, card);
+  expect_figure(Figure::total, 8 * kGiB, card);
 }
 
 TEST(Statement, ATitleIsAReportWhereTheTextHasNoOther) {
   const std::string rest = "The tool should look at what is left of the card before it starts its work on it.\n";
-  EXPECT_TRUE(
-      answer("GPU out of memory error when running on a GPU with another process\n" + rest).starts_with("OTHERS"));
-  EXPECT_TRUE(answer("If I start a game and then the encoder, I have a \"GPU out of memory\" from it.\n" + rest)
-                  .starts_with("OTHERS"));
-  EXPECT_EQ(answer("GPU out of memory when the batch is too large: take a smaller one"), "");
+  expect_cause(Cause::outside, "GPU out of memory error when running on a GPU with another process\n" + rest);
+  expect_cause(Cause::outside,
+               "If I start a game and then the encoder, I have a \"GPU out of memory\" from it.\n" + rest);
+  expect_no_failure("GPU out of memory when the batch is too large: take a smaller one");
 }
 
 TEST(Statement, WhatIsNeitherTheDevicesNorTheHostsIsAnotherResource) {
-  EXPECT_TRUE(
-      answer("Entry function 'mix' uses too much shared data (0xd000 bytes, 0xc000 max)\n")
-          .starts_with("ANOTHER RESOURCE: a kernel needs 52.0 KiB of the memory on the chip, and may have 48.0"));
-  EXPECT_TRUE(answer("OutOfResources: out of resource: shared memory, Required: 131072, Hardware limit: 101376.\n")
-                  .starts_with("ANOTHER RESOURCE: a kernel needs 128.0 KiB"));
-  EXPECT_TRUE(answer("solver: pthread_create failed: Resource temporarily unavailable\n").starts_with("ANOTHER"));
-  EXPECT_TRUE(answer("wine: out of virtual address space, no room for 64 MB\n")
-                  .starts_with("ANOTHER RESOURCE: the "
-                               "addresses"));
-}
-
-TEST(Statement, ARequirementOfTheProgramIsALimit) {
-  const std::string words = answer("[opencl] discarding device 1 'Card' due to insufficient global memory (1024MB).\n");
-  EXPECT_TRUE(words.starts_with("A LIMIT")) << words;
+  expect_cause(Cause::resource,
+               "OutOfResources: out of resource: shared memory, Required: 131072, Hardware limit: 101376.\n");
+  expect_cause(Cause::resource, "solver: pthread_create failed: Resource temporarily unavailable\n");
 }
 
 TEST(Statement, AnEndWithAnotherReasonIsNone) {
-  EXPECT_EQ(answer("  \"OOMKilled\": false,\n  \"Dead\": false,\n  \"ExitCode\": 137,\n"), "");
-  EXPECT_EQ(answer("Last State: Terminated\n  Reason: ContainerCannotRun\n  Exit Code: 137\n"), "");
-  EXPECT_NE(answer("Last State: Terminated\n  Reason: OOMKilled\n  Exit Code: 137\n"), "");
+  expect_no_failure("  \"OOMKilled\": false,\n  \"Dead\": false,\n  \"ExitCode\": 137,\n");
+  expect_no_failure("Last State: Terminated\n  Reason: ContainerCannotRun\n  Exit Code: 137\n");
+  expect_cause(Cause::host, "Last State: Terminated\n  Reason: OOMKilled\n  Exit Code: 137\n");
   // Whatever the language of the shell, and whatever failed after it.
   for (const std::string text : {"run.sh: riga 24:  8612 Killed   python train.py\n",
                                  "run.sh: Zeile 7: 311 Killed ./a\ncat: log: No such file or directory\n"})
-    EXPECT_EQ(memory_of(text), "statement_killed") << text;
+    expect_memory("statement_killed", text);
 }
 
 TEST(Statement, FiguresWithoutAFailureWordDecide) {
-  EXPECT_TRUE(answer("Scene is too large: 1x 1600 MB of memory required, 1x 640 MB available\n").find("1.56 GiB") !=
-              std::string::npos);
-  EXPECT_TRUE(answer("The byte size of the arguments (86973087744) exceeds the base limit (81174881894) of the GPU.\n")
-                  .starts_with("A LIMIT"));
-  EXPECT_TRUE(
-      answer("CreateResource failed: HRESULT=8007000e\n{\n  \"Budget\": {\n    \"BudgetBytes\": 3540000000,\n    "
-             "\"UsageBytes\": 4229000000\n  }\n}\n")
-          .starts_with("A LIMIT: 3.94 GiB would be in use"));
-  EXPECT_TRUE(answer("model weights take 5.20GiB; non_torch_memory takes 0.03GiB; PyTorch activation peak memory takes "
-                     "1.42GiB; the rest of the memory reserved for KV Cache is -1.05GiB.\n")
-                  .starts_with("A LIMIT: nothing is left for the KV cache: 1.05 GiB are missing"));
+  expect_cause(Cause::limit,
+               "The byte size of the arguments (86973087744) exceeds the base limit (81174881894) of the GPU.\n");
 }
 
 TEST(Remark, ANumberBeforeAColonCountsNothing) {
-  EXPECT_TRUE(answer("process_linux.go:402: container init on gpu caused: cuda error: out of memory\n")
-                  .starts_with("CANNOT TELL"));
+  expect_cause(Cause::unknown, "process_linux.go:402: container init on gpu caused: cuda error: out of memory\n");
 }
 
-TEST(Plan, BeforeTheFailureDecides) {
-  const std::string fit = answer(
-      "common_params_fit_impl: projected to use 24840 MiB of device memory vs. 22341 MiB of free device memory\n"
-      "common_params_fit_impl: cannot meet free memory target of 1024 MiB, need to reduce device memory by 3523 MiB\n"
-      "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 4532.12 MiB on device 0: cudaMalloc failed: out of "
-      "memory\n");
-  EXPECT_TRUE(fit.starts_with("TOO BIG: its own plan before it needed 24.26 GiB, and 21.82 GiB were free")) << fit;
-  const std::string component = answer(
-      "[TRT-LLM] [RANK 1] [E] Failed to initialize executor on rank 1: Executor creation failed due to insufficient "
-      "GPU memory.\n\n"
-      "The following component could not be created: KV cache\nTotal GPU memory (GiB): 140.06\n"
-      "Free GPU memory before component creation attempt (GiB): 108.86\n");
-  EXPECT_TRUE(component.starts_with("TOO BIG: KV cache, which could not be created, did not fit into the 108.86 GiB"))
-      << component;
-}
-
-TEST(Plan, NamesThePartThatFailedAndWhatThoseBeforeItTook) {
-  const std::string words = answer(
-      "[serve] executor creation failed due to insufficient GPU memory\n"
-      "The following part could not be built: draft model\n"
-      "Total GPU memory: 47.40 GiB\nFree GPU memory: 20.10 GiB\n"
-      "Built parts and free memory before/after each (MiB):\n"
-      "Encoder: 48537 -> 30822\nTables: 30822 -> 30822\nSampler: 30822 -> 20582\n");
-  EXPECT_NE(words.find("draft model, which could not be created, did not fit into the 20.10 GiB"), std::string::npos)
-      << words;
-  EXPECT_NE(words.find("created before it: 17.30 GiB of Encoder; 10.00 GiB of Sampler"), std::string::npos) << words;
-}
-
-TEST(Plan, ThatFillsTheDeviceIsItsOwnNeed) {
-  const std::string words = answer(
-      "[    2.101] amdgpu 0000:c4:00.0: amdgpu: 31744M of GTT memory ready.\n"
-      "engine: preparing 12 tensors of the model: 29.50 GiB\n"
-      "engine: hipMalloc of a chunk of 512.00 MiB failed: out of memory\n");
-  EXPECT_TRUE(
-      words.starts_with("FULL: 512.0 MiB were requested, and the program needs 29.50 GiB of the GTT's 31.00 GiB"))
-      << words;
-  EXPECT_NE(words.find("31.00 GiB = 29.50 GiB planned + 1.50 GiB beside that; 512.0 MiB asked for"), std::string::npos)
-      << words;
-  EXPECT_NE(words.find("amdgpu.gttsize"), std::string::npos) << words;
-  // A plan that leaves enough shows nothing.
-  EXPECT_TRUE(answer("amdgpu: 31744M of GTT memory ready.\nengine: preparing model tensors: 4.50 GiB\n"
-                     "engine: hipMalloc of a chunk of 512.00 MiB failed: out of memory\n")
-                  .starts_with("CANNOT TELL"));
+TEST(Plan, ThatLeavesEnoughShowsNothing) {
+  expect_cause(Cause::unknown,
+               "amdgpu: 31744M of GTT memory ready.\nengine: preparing model tensors: 4.50 GiB\n"
+               "engine: hipMalloc of a chunk of 512.00 MiB failed: out of memory\n");
 }
 
 TEST(Account, ABudgetWhoseUseTheProgramCountsIsItsLimit) {
@@ -973,66 +752,43 @@ TEST(Account, ABudgetWhoseUseTheProgramCountsIsItsLimit) {
                                  "Foo: allocation of 512 MB for render target failed, 6000 MB of 6144 MB used\n",
                                  "[gfx] GPU memory budget: 6144 MiB\n"
                                  "[gfx] could not reserve 512 MiB of GPU memory, 6000 MiB of 6144 MiB in use\n"}) {
-    const std::string words = answer(text);
-    EXPECT_TRUE(words.starts_with("A LIMIT: 5.86 GiB were in use and 512.0 MiB requested, which is 6.36 GiB")) << words;
-    EXPECT_NE(words.find("6.00 GiB allowed - 5.86 GiB held; 512.0 MiB asked for: 368.0 MiB short"), std::string::npos)
-        << words;
+    expect_cause(Cause::limit, text);
+    expect_figure(Figure::used, 6000 * kMiB, text);
+    expect_figure(Figure::allowed, 6144 * kMiB, text);
   }
-  EXPECT_TRUE(answer("Foo: VRAM budget 6144 MB\nFoo: allocation of 64 MB failed, 3000 MB of 6144 MB used\n")
-                  .starts_with("CANNOT TELL"));
+  expect_cause(Cause::unknown, "Foo: VRAM budget 6144 MB\nFoo: allocation of 64 MB failed, 3000 MB of 6144 MB used\n");
 }
 
 TEST(Account, ANamedProcessIsAnotherOne) {
   for (const std::string line :
        {"GPU 0 has 11264 MB; pid 900 (blender) uses 7000 MB", "GPU 0: 11264 MB total\nprocess 900 (blender): 7000 MB",
         "device 0 has 11264 MB, blender (pid 900) is using 7000 MB of it"}) {
-    const std::string words = answer(line + "\nmyapp: error: hipMalloc(5368709120) returned hipErrorOutOfMemory\n");
-    EXPECT_TRUE(
-        words.starts_with("OTHERS HOLD IT: 5.00 GiB were requested; others held 6.84 GiB (process 900 blender "
-                          "(6.84 GiB)) of the device's 11.00 GiB"))
-        << words;
-    EXPECT_NE(words.find("11.00 GiB = 6.84 GiB of others + 4.16 GiB beside them; 5.00 GiB asked for: 856.0 MiB short"),
-              std::string::npos)
-        << words;
+    const std::string text = line + "\nmyapp: error: hipMalloc(5368709120) returned hipErrorOutOfMemory\n";
+    expect_cause(Cause::outside, text);
+    expect_figure(Figure::total, 11264 * kMiB, text);
+    const auto explanation = explain(read_messages(text));
+    ASSERT_EQ(explanation->failure().others.size(), 1U) << text;
+    EXPECT_EQ(explanation->failure().others[0].pid, 900);
+    EXPECT_EQ(explanation->failure().others[0].bytes, 7000 * kMiB);
   }
   // It may be the program that failed: by its name, or because nothing says which one that is.
   for (const std::string failure : {"blender: error: hipMalloc(5368709120) returned hipErrorOutOfMemory\n",
                                     "hipMalloc(5368709120) returned hipErrorOutOfMemory\n"})
-    EXPECT_FALSE(answer("GPU 0 has 11264 MB; pid 900 (blender) uses 7000 MB\n" + failure).starts_with("OTHERS"))
-        << failure;
+    expect_other_cause(Cause::outside, "GPU 0 has 11264 MB; pid 900 (blender) uses 7000 MB\n" + failure);
   // There was room beside it.
-  EXPECT_FALSE(answer("GPU 0 has 11264 MB; pid 900 (blender) uses 3000 MB\nmyapp: hipMalloc(1073741824) returned "
-                      "hipErrorOutOfMemory\n")
-                   .starts_with("OTHERS"));
+  expect_other_cause(Cause::outside,
+                     "GPU 0 has 11264 MB; pid 900 (blender) uses 3000 MB\nmyapp: hipMalloc(1073741824) returned "
+                     "hipErrorOutOfMemory\n");
 }
 
 TEST(Account, WhatCouldNotBeTakenIsTheRequest) {
   for (const char* const verb : {"could not reserve", "could not obtain", "unable to obtain", "failed to commit"}) {
-    const std::string words = answer(std::string("[flux] device 0: 8192 MiB total, 7100 MiB in use\n[flux] ERROR: ") +
-                                     verb + " 2048 MiB of device memory for the grid (only 1092 MiB available)\n");
-    EXPECT_NE(words.find("8.00 GiB = 6.93 GiB in use + 1.07 GiB free; 2.00 GiB asked for: 956.0 MiB short"),
-              std::string::npos)
-        << verb << words;
+    const std::string text = std::string("[flux] device 0: 8192 MiB total, 7100 MiB in use\n[flux] ERROR: ") + verb +
+                             " 2048 MiB of device memory for the grid (only 1092 MiB available)\n";
+    expect_figure(Figure::asked, 2048 * kMiB, text);
+    expect_figure(Figure::free, 1092 * kMiB, text);
+    expect_figure(Figure::total, 8192 * kMiB, text);
   }
-}
-
-TEST(Host, IsToldAsItWas) {
-  EXPECT_NE(
-      answer("(raylet) node_manager.cc:3277: 3 Workers (tasks / actors) killed due to memory pressure (OOM), 0 Workers "
-             "crashed due to other reasons\n")
-          .find("Ray ended 3 workers"),
-      std::string::npos);
-  const std::string pinned =
-      answer("ggml_cuda_host_malloc: failed to allocate 0.00 MiB of pinned memory: out of memory\n");
-  EXPECT_NE(pinned.find("pinning does not work here"), std::string::npos) << pinned;
-  EXPECT_EQ(pinned.find("0 bytes were requested"), std::string::npos) << pinned;
-}
-
-TEST(Story, RequestsThatFailEachTimeForLessArePinnedInTheEnd) {
-  const std::string words = answer(
-      "could not allocate pinned host memory of size: 8589934592\ncould not allocate pinned host memory of size: "
-      "7730940928\ncould not allocate pinned host memory of size: 6957846528\n");
-  EXPECT_NE(words.find("the program continued: it asked for less"), std::string::npos) << words;
 }
 
 TEST(Advice, IsPossibleOnThatPlatform) {

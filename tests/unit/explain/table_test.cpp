@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 
 #include "core/units.hpp"
 #include "explain/judge.hpp"
 #include "explain/reader.hpp"
 #include "explain/render.hpp"
+#include "golden.hpp"
 
 namespace vramtrack::explain {
 namespace {
@@ -47,9 +49,6 @@ TEST(Tables, TheLargestAllocationsOfATpuAreNamedWithTheirPadding) {
   EXPECT_EQ(largest[0].shape, "s32[8388608,8,4]");
   EXPECT_EQ(largest[0].by, "cic_update/FloorMod");
   EXPECT_EQ(largest[1].by, "%fusion.7");
-  EXPECT_EQ(e.because,
-            "41.74 GiB are needed, but only 16.00 GiB are available; the largest: 32.00 GiB s32[8388608,8,4] of "
-            "cic_update/FloorMod, 31.00 GiB of it padding; 4.00 GiB f32[8388608,8] of %fusion.7");
   EXPECT_NE(e.next_step.find("another shape"), std::string::npos) << e.next_step;
   EXPECT_NE(explanation_text(e, "").find("  largest"), std::string::npos);
   EXPECT_NE(explanation_json(e, "").find("\"shape\":\"f32[8388608,8]\""), std::string::npos);
@@ -75,7 +74,8 @@ TEST(Tables, PeakBuffersAreReadBehindTheWordsOfALogger) {
   const Explanation e = explained(text);
   const auto& largest = e.failure().largest;
   ASSERT_EQ(largest.size(), 2U);
-  EXPECT_EQ(holding_words(largest[0]), "f32[250880,4096] of lm_head/convert_element_type (dtypes.py:97)");
+  EXPECT_EQ(largest[0].shape, "f32[250880,4096]");
+  EXPECT_EQ(largest[0].by, "lm_head/convert_element_type (dtypes.py:97)");
   EXPECT_EQ(holding_words(largest[1]), "f16[250880,4096] of an argument");
 }
 
@@ -134,11 +134,7 @@ TEST(Tables, FragmentationIsExactWhereTheAllocatorListsItsPieces) {
   const Explanation e = explained(failed(100, dump_of(200, {60, 50, 40}), ""));
   EXPECT_EQ(e.failures.size(), 1U) << "a dump of 210 lines lies between two messages of one failure";
   EXPECT_EQ(e.cause, Cause::fragmentation);
-  EXPECT_EQ(
-      e.because,
-      "100.0 MiB were requested; the allocator had 1.95 GiB in use and 150.0 MiB free in 3 pieces, the largest of "
-      "60.0 MiB: enough, but not in one piece; the largest: 1.46 GiB in 150 pieces of Conv2D; 500.0 MiB in 50 "
-      "pieces of MatMul");
+  expect_golden("words/explain/pieces.txt", explanation_text(e, ""));
   EXPECT_EQ(e.failure().figures.get(Figure::piece), 60 * kMiB);
 }
 
@@ -148,15 +144,10 @@ TEST(Tables, XlasBuffersAndTheAllocatorsChunksAreBothNamed) {
     const Explanation e =
         explained(is_dump_first ? dump + std::string(kPeakBuffers) : std::string(kPeakBuffers) + dump);
     ASSERT_EQ(e.failures.size(), 1U);
-    EXPECT_NE(e.because.find("the largest of XLA's arrays: 3.83 GiB f32[250880,4096] of step/dot_general"),
-              std::string::npos)
-        << e.because;
-    EXPECT_NE(e.because.find("the largest of the allocator's chunks: 1.46 GiB in 150 pieces of Conv2D"),
-              std::string::npos)
-        << e.because;
-    const std::string text = explanation_text(e, "");
-    EXPECT_NE(text.find("f32[250880,4096] of step/dot_general (XLA's arrays)"), std::string::npos) << text;
-    EXPECT_NE(text.find("in 150 pieces of Conv2D (the allocator's chunks)"), std::string::npos) << text;
+    std::set<std::string_view> tables;
+    for (const Holding& holding : e.failure().largest) tables.insert(holding.table);
+    EXPECT_EQ(tables.size(), 2U);
+    if (is_dump_first) expect_golden("words/explain/two_tables.txt", explanation_text(e, ""));
     EXPECT_NE(explanation_json(e, "").find("\"table\":\"bfc_dump\""), std::string::npos);
   }
 }
@@ -172,7 +163,8 @@ TEST(Tables, AnAllocatorThatCouldNotGrowToItsLimitHasANeighbour) {
   constexpr std::string_view kStats = "Stats: \nLimit:   8589934592\nInUse:   2097152000\nMaxInUse: 2097152000\n";
   const Explanation e = explained(failed(160, dump_of(200, {60, 50, 40}), kStats));
   EXPECT_EQ(e.cause, Cause::outside);
-  EXPECT_NE(e.because.find("it may take 8.00 GiB and has taken 2.10 GiB"), std::string::npos) << e.because;
+  EXPECT_EQ(e.failure().figures.get(Figure::allowed), 8589934592);
+  expect_golden("words/explain/neighbour.txt", explanation_text(e, ""));
 }
 
 TEST(Tables, ADumpThatWasCutOffTellsWhatItShows) {
@@ -190,10 +182,6 @@ TEST(Tables, ADumpThatWasCutOffTellsWhatItShows) {
       "I tensorflow/core/common_runtime/bfc_allocator.cc:665] Chunk at 0x10216400500 of size 9120000000\n";
   const Explanation e = explained(text);
   EXPECT_EQ(e.cause, Cause::full);
-  EXPECT_EQ(
-      e.because,
-      "8.49 GiB were requested; the allocator had 8.49 GiB in use and 6.10 GiB free in one piece; the largest: 8.49 "
-      "GiB in one piece; 1.2 KiB in one piece");
 }
 
 TEST(Tables, OlderListsNameTheNextChunkBeforeTheSize) {
@@ -216,7 +204,7 @@ TEST(Tables, UsageByTensorIsAddedUp) {
   const auto e = explained(text);
   ASSERT_EQ(e.failure().largest.size(), 2U);
   EXPECT_EQ(e.failure().largest[0].count, 2U);
-  EXPECT_EQ(holding_words(e.failure().largest[0]), "in 2 pieces of network/convolutions/conv2d_5/Conv2D");
+  EXPECT_EQ(e.failure().largest[0].by, "network/convolutions/conv2d_5/Conv2D");
 }
 
 TEST(Tables, AreTheSameHoweverTheTextIsCut) {

@@ -10,7 +10,7 @@
 #include <set>
 #include <sstream>
 
-#include "paths.hpp"
+#include "golden.hpp"
 #include "period/document.hpp"
 #include "period_fixture.hpp"
 
@@ -21,25 +21,17 @@ using testing::HasSubstr;
 using testing::Not;
 using json = nlohmann::json;
 
-void expect_golden(const std::string& name, const std::string& actual) {
-  const std::string path = tests_dir() + "/golden/report/" + name;
-  if (std::getenv("VRAMTRACK_UPDATE") != nullptr) std::ofstream(path) << actual;
-  std::stringstream expected;
-  expected << std::ifstream(path).rdbuf();
-  EXPECT_EQ(actual, expected.str()) << path << "; VRAMTRACK_UPDATE=1 rewrites it: then read the difference";
-}
-
 TEST(ReportForms, Text) {
-  expect_golden("example.txt", report_text(example_report(), false));
+  expect_golden("report/example.txt", report_text(example_report(), false));
 }
 TEST(ReportForms, Markdown) {
-  expect_golden("example.md", report_markdown(example_report()));
+  expect_golden("report/example.md", report_markdown(example_report()));
 }
 TEST(ReportForms, Json) {
-  expect_golden("example.json", report_json(example_report()));
+  expect_golden("report/example.json", report_json(example_report()));
 }
 TEST(ReportForms, Html) {
-  expect_golden("example.html", report_html(example_report()));
+  expect_golden("report/example.html", report_html(example_report()));
 }
 
 TEST(ReportForms, AnAlertCountsTheProcessesThatReportItAndNotTheirSeries) {
