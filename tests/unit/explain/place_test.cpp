@@ -128,10 +128,10 @@ TEST(Place, ALabelledBlockOfWhichNobodySpeaksIsAFailure) {
   for (const std::string& message : messages())
     for (const std::string label : {"Steps to reproduce:", "Output:", "**Full error:**", "Relevant log output:"}) {
       const std::string report = "# Crash at step 3\n\n" + label + "\n\n```\n" + message + "\n```\n";
-      EXPECT_TRUE(is_failure(report)) << report;
-      EXPECT_TRUE(is_failure(report + "\n## Environment\nDebian 12\n")) << report;
-      EXPECT_TRUE(is_failure(report + "\nVersions:\n```\n2.3\n```\n")) << report;
-      EXPECT_TRUE(is_quotation(report + "\nThe batch is too large for the card.\n")) << report;
+      expect_failure(report);
+      expect_failure(report + "\n## Environment\nDebian 12\n");
+      expect_failure(report + "\nVersions:\n```\n2.3\n```\n");
+      expect_quotation(report + "\nThe batch is too large for the card.\n");
     }
 }
 
