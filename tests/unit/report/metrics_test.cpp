@@ -424,7 +424,7 @@ TEST(Metrics, SeriesPerDeviceAreAsManyAsDocumented) {
                                             : "other"] += count;
   }
   EXPECT_EQ(sums["suspect"], documented_series("suspect, while there is one"));
-  EXPECT_EQ(sums["health"], documented_series("health, where the driver reports it"));
+  EXPECT_EQ(sums["health"], documented_series("health, if the driver reports it"));
   EXPECT_EQ(sums["other"], documented_series("memory, use and verdict"));
   EXPECT_EQ(sums["processes"], documented_series("processes, with `metrics.per-process` and 10 `top-processes`"));
   EXPECT_EQ(sums["lines"], documented_series("lines of programs, with `telemetry.enabled` and 10 `top-processes`"));
