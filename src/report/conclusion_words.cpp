@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/config.hpp"
 #include "core/end_words.hpp"
 #include "core/format.hpp"
 #include "core/framework.hpp"
@@ -328,7 +329,10 @@ std::vector<Fact> facts_of(const View& view, const SeriesView& s, const Conclusi
   if (s.paused && s.last)
     add("lost", fmt::format("readings stopped after {}, because the GPU was lost", view.moment(*s.last)));
   const auto add_reason = [&](std::string_view of, const Finding& finding) {
-    if (!finding.because.empty()) add(of, fmt::format("{} ({})", finding.because, finding.detector));
+    static const std::string usual = DetectionConfig().detector;
+    const bool is_usual = finding.detector == usual;
+    if (!finding.because.empty())
+      add(of, is_usual ? finding.because : fmt::format("{} ({})", finding.because, finding.detector));
   };
   if (const Alert* leak = leak_at_end(s); leak != nullptr && (is_device(s) || conclusion.is_of_ended_run()))
     add_reason("because", leak->finding);
