@@ -119,12 +119,16 @@ void Endings::end_of_recording() {
   });
 }
 
-/// The level from which the series has fallen in its last samples, and when that was.
-End Endings::end_at(const SeriesState& s) const {
+Endings::Reading Endings::level_of(const SeriesState& s) const {
   const bool has_fallen = s.top_bytes > s.last_bytes + no_growth_bytes();
+  return has_fallen ? Reading{s.top_time, s.top_bytes} : Reading{s.last_time, s.last_bytes};
+}
+
+End Endings::end_at(const SeriesState& s) const {
+  const Reading level = level_of(s);
   End end;
-  end.time = has_fallen ? s.top_time : s.last_time;
-  end.used_bytes = has_fallen ? s.top_bytes : s.last_bytes;
+  end.time = level.time;
+  end.used_bytes = level.bytes;
   end.while_loading = s.detector && s.detector->may_be_loading();
   return end;
 }

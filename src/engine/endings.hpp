@@ -85,13 +85,13 @@ class Endings {
   [[nodiscard]] std::uint64_t no_growth_bytes() const;
 
  private:
+  struct Reading {
+    Timestamp time;
+    std::uint64_t bytes = 0;
+  };
   /// A device's total as it was before a sample that is far lower than the one before. A driver frees the memory of a
   /// process in one go or over many readings, so the fall is kept until it is known whether it was an end.
   struct Fall {
-    struct Reading {
-      Timestamp time;
-      std::uint64_t bytes = 0;
-    };
     SeriesId total{};
     Timestamp seen;  ///< the first lower sample
     Verdict before;
@@ -117,6 +117,9 @@ class Endings {
   void end_reported(SeriesState& total, const Verdict& verdict);
   [[nodiscard]] End end_of_leak(const SeriesState& series, const Verdict& verdict, EndKind how) const;
   static void take_growth(End& end, const SeriesState& series, const Finding& finding);
+  /// The level from which the series has fallen in its last samples, and when that was: O(1), and an End of it, for
+  /// which the detector weighs the rise.
+  [[nodiscard]] Reading level_of(const SeriesState& series) const;
   [[nodiscard]] End end_at(const SeriesState& series) const;
   [[nodiscard]] bool is_rest_of_release(const SeriesState& total, Timestamp time) const;
   [[nodiscard]] bool may_still_hold(const SeriesState& process, const Fall& fall, const SeriesState& total) const;

@@ -49,15 +49,15 @@ bool Endings::all_taken_is_gone(const SeriesState& total, double used_bytes, dou
 void Endings::notice_fall(SeriesState& s, const Sample& sample) {
   if (sample.bytes >= s.last_bytes || !s.is_total() || !s.detector) return;
   if (s.samples == 0 || sample.time <= s.last_time) return;
-  End end = end_at(s);
-  if (static_cast<double>(sample.bytes) >= (1 - kLeastFall) * static_cast<double>(end.used_bytes)) return;
+  // Memory that moves falls at every other sample: how it may have ended is looked at only where it fell far.
+  if (static_cast<double>(sample.bytes) >= (1 - kLeastFall) * static_cast<double>(level_of(s).bytes)) return;
   if (is_falling(s)) return;  // part of a fall that is already followed
   Fall fall;
   fall.total = s.id;
   fall.seen = fall.lowest_at = sample.time;
   fall.lowest_bytes = sample.bytes;
   fall.prior = fall.latest = {sample.time, sample.bytes};
-  fall.end = std::move(end);
+  fall.end = end_at(s);
   if (is_rest_of_release(s, sample.time)) {
     if (s.device->last_end->growth_bytes_per_s) close_run(s, s.last_time);
     fall.is_rest = true;
