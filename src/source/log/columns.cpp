@@ -471,6 +471,7 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
   plan.delimiter = delimiter;
   while (titles.size() > 1 && titles.back().empty()) titles.pop_back();  // "a,b,"
   plan.count = titles.size();
+  if (plan.count > kMostColumns) return fail(fmt::format("more than {} columns: not a log of memory", kMostColumns));
   plan.header = trim(line);
   std::erase(plan.header, '\r');  // inside a quoted title
   std::vector<Column> columns;

@@ -137,7 +137,11 @@ char find_delimiter(std::string_view line);
 /// rows in set" at its end.
 bool is_drawn(std::string_view line);
 
-/// Reads a header line. Columns are identified by title alone; an Error lists the titles and says what is missing.
+/// A table with more columns is none of memory.
+inline constexpr std::size_t kMostColumns = 512;
+
+/// Reads a header line. Columns are identified by title alone; an Error lists the titles and says what is missing, or
+/// that there are more than kMostColumns. O(columns^2), below the limit.
 Result<ColumnPlan> plan_header(std::string_view line, char delimiter);
 
 /// Whether a line is a header: it has a title for used memory, and none of its fields is a number.

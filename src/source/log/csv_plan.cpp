@@ -28,7 +28,6 @@ using Rows = std::vector<std::vector<std::string_view>>;
 
 constexpr std::size_t kHeaderLines = 50;  ///< lines within which the header must come
 constexpr std::size_t kSurveyRows = 4000;
-constexpr std::size_t kMaxFields = 512;
 
 /// The data rows of a head, cut into `count` fields each. Other lines are ignored.
 Rows head_rows(std::string_view head, char delimiter, std::size_t count) {
@@ -340,7 +339,8 @@ Result<ColumnPlan> infer_from_head(std::string_view head, std::vector<std::strin
   constexpr std::size_t kFewestOf = 8;  // a few lines of prose may look like rows
   if (alike.rows.empty() || alike.rows.size() * kFewestOf < alike.lines)
     return fail("there is no header line and no row of values");
-  if (alike.rows.front().size() > kMaxFields) return fail("more than 512 columns: not a log of memory");
+  if (alike.rows.front().size() > kMostColumns)
+    return fail(fmt::format("more than {} columns: not a log of memory", kMostColumns));
   return infer_columns(alike.rows, alike.delimiter, !clock_lines(head).empty(), assumptions);
 }
 
@@ -759,7 +759,6 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
   std::vector<std::string> assumptions;
   auto plan = find_columns(head.text, assumptions);
   if (!plan) return fail(std::move(plan.error()));
-  if (plan->count > kMaxFields) return fail("more than 512 columns: not a log of memory");
   align_titles(head.text, *plan, assumptions);
 
   const Rows rows = head_rows(head.text, plan->delimiter, plan->count);
