@@ -320,6 +320,8 @@ bool is_value(std::string_view cell) {
 /// pair: "GPU memory: 8123 MB", "[2026-03-01 10:00:00] avail mem=12.49 GB", "Total VRAM 4096 MB", "memory_seq_rm [512".
 /// A title, in contrast, names the content of the cells below it.
 bool gives_value(std::string_view cell) {
+  constexpr std::size_t kLongestTitle = 1024;  // what stands before each number is read again: O(bytes^2)
+  if (cell.size() > kLongestTitle) return true;
   if (cell.front() == '[' && cell.size() > 1 && is_digit(cell[1])) return true;
   const auto count = [&](char c) { return std::count(cell.begin(), cell.end(), c); };
   if (count('[') != count(']') || count('(') != count(')')) return true;
