@@ -1,5 +1,5 @@
 # Completion for bash: copy to /usr/share/bash-completion/completions/vramtrack, or source it.
-# Written from what the commands declare (src/cli); do not edit.
+# Generated from what the commands declare (src/cli); do not edit.
 _vramtrack() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}
   if [ "$COMP_CWORD" -eq 1 ]; then

@@ -121,7 +121,7 @@ export class ProcessList {
             options.swatch ? h("span", { class: "swatch", css: { background: options.swatch(s.key) }, "aria-hidden": "true" }) : null,
             h("span", { class: "pid" }, String(s.pid)), " ",
             h("span", { class: "text", title: command }, command),
-            s.process?.command_hidden ? h("span", { class: "faint", title: "The command line is for its owner and root" }, " (hidden)") : null),
+            s.process?.command_hidden ? h("span", { class: "faint", title: "Only its owner and root can see the command line" }, " (hidden)") : null),
           options.withDevice ? cell("GPU", "", h("a", { href: gpuLink(s.device.id) }, deviceShort(s.device))) : null,
           cell("User", "wide", printable(userOf(s)) || "?"),
           cell("Framework", "wide", printable(s.process?.framework || s.verdict.framework || "") || "–"),

@@ -108,7 +108,7 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     (tmp_path / "src" / "plain.py").write_text("print(1)\n")
     assert check.main(["src"]) == 1
     out = capsys.readouterr().out
-    assert out.startswith("src/train.py:9: losses.append(loss)\n  why  `losses` lives longer than the loop of line 4")
+    assert out.startswith("src/train.py:9: losses.append(loss)\n  why  `losses` lives longer than the loop on line 4")
     assert "1 finding in 2 files" in out
     assert check.main(["src/plain.py"]) == 0
     assert capsys.readouterr().out == "nothing found in 1 file that keeps GPU memory\n"

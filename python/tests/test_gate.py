@@ -152,7 +152,7 @@ def test_counters_that_stay_0_never_pass():
     device = NotCounting()
     device.allocate(100 * MIB)
     report = vramtrack.run_gate(lambda: device.free(device.allocate(MIB)), source=device, collect=False)
-    assert report.passed and report.metric == "device_used" and "the driver's figure of the whole device was tested" in str(report)
+    assert report.passed and report.metric == "device_used" and "the driver's figure for the whole device was tested" in str(report)
     leak = vramtrack.run_gate(lambda: device.allocate(2 * MIB), source=device, collect=False, evidence=False)
     assert leak.failed and leak.metric == "device_used"
     device.driver_sees = False
@@ -208,7 +208,7 @@ def test_a_number_of_iterations_is_the_most_of_them(device):
 
 def test_words_are_in_the_limits_own_unit_and_the_error_rate_is_what_was_asked_for(device):
     report = vramtrack.run_gate(lambda: device.allocate(MIB), "0.5 MiB/request", collect=False, evidence=False)
-    assert "grows 1.00 MiB/request (at least 1.00 MiB/request at error rate 1e-4 over 3 looks), the limit is 0.50 MiB/request" in str(report)
+    assert "grows 1.00 MiB/request (at least 1.00 MiB/request at error rate 1e-4 over 3 looks); the limit is 0.50 MiB/request" in str(report)
     report = vramtrack.run_gate(lambda: device.allocate(MIB), 1000, iterations=256, collect=False, evidence=False)
     assert "MiB/iteration at error rate 1e-4)" in str(report), "one look that can fail has all of it"
 

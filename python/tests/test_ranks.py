@@ -97,9 +97,9 @@ def test_words():
     still = [rank(0), rank(1), rank(2), rank(3)]
     assert ranks.words([], 4) == "none of the 4 ranks has been seen yet"
     assert ranks.words(still, 4) == "none of the 4 ranks grows"
-    assert ranks.words(still[:3], 4) == "none of the 3 ranks seen of 4 grows; nothing is known of 1 other"
+    assert ranks.words(still[:3], 4) == "none of the 3 ranks seen of 4 grows; nothing is known about 1 other"
     one = [rank(0), rank(1, 5.5, NOW), rank(2)]
-    assert ranks.words(one, 4) == "rank 1 of 4 grows by 5.5 MiB/min since 2025-06-15 15:06:40 UTC; the others do not grow; nothing is known of 1 other"
+    assert ranks.words(one, 4) == "rank 1 of 4 grows by 5.5 MiB/min since 2025-06-15 15:06:40 UTC; the others do not grow; nothing is known about 1 other"
     far = [rank(0, host="a"), rank(1, 5.5, host="b")]
     assert ranks.words(far, 2) == "rank 1 of 2 (b) grows by 5.5 MiB/min; the other does not grow"
     together = [rank(0), rank(1, 50, NOW), rank(2, 70, NOW + 30), rank(3)]

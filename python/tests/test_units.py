@@ -15,7 +15,7 @@ PACKAGE = Path(vramtrack.__file__).parent
 #: a grade, an argument for the program.
 WITHOUT_A_SIZE = {
     ("analyzer.py", "B"), ("gpu_wait.py", "B"), ("categories.py", "bytes"), ("jupyter.py", "bytes"), ("referrers.py", "bytes"),
-    ("gate.py", "0.2 MiB/iter"), ("gate.py", '; expected for example "0.2 MiB/iter", or a number of bytes per iteration'),
+    ("gate.py", "0.2 MiB/iter"), ("gate.py", '; expected, for example, "0.2 MiB/iter", or a number of bytes per iteration'),
     ("gate.py", ' bytes per iteration is too small to mean anything; write "'), ("gate.py", ' MiB/iter"'),
     ("pytest_plugin.py", "0.2 MiB/iter"), ("pytest_plugin.py", 'limit_gpu_leaks takes one limit, for example limit_gpu_leaks("0.2 MiB/iter"), and keyword arguments'),
     ("pytest_plugin.py", 'limit_gpu_leaks(limit="0.2 MiB/iter", *, error_rate, iterations, caches, collect): with --vramtrack, repeat the test and fail it if GPU memory grows '

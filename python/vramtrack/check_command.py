@@ -181,7 +181,7 @@ def as_text(files: List[Read]) -> str:
 
 def main(arguments: List[str], show: Callable[[str], None] = lambda words: None) -> int:
     """`show` is called with how far it is, for each file, and with nothing before the first line is printed."""
-    parser = argparse.ArgumentParser(prog="vramtrack check", description="Find the statements of Python programs that keep GPU memory, without running them.",
+    parser = argparse.ArgumentParser(prog="vramtrack check", description="Find the statements in Python programs that keep GPU memory, without running the programs.",
                                      epilog="Exit: 0 nothing found, 1 findings, 2 a file could not be read. docs/check.md lists the patterns.")
     parser.add_argument("files", metavar="FILE", nargs="+", help="Python files, notebooks (*.ipynb), and folders of them; - is standard input")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="print as: text (default), json")

@@ -173,11 +173,11 @@ class Rules:
                 continue
             function = self._source.function_of(keep.statement)
             if holds == Holds.GRAPH and (self._source.is_trained(loop) or self._is_evaluated(loop, function)):
-                yield Finding("kept-graph", keep.statement, f"`{text}` lives longer than the loop of line {loop.lineno}: each round leaves another {_what_is_kept(what, holds)}",
+                yield Finding("kept-graph", keep.statement, f"`{text}` lives longer than the loop on line {loop.lineno}: each iteration leaves another {_what_is_kept(what, holds)}",
                               _fix_of_keeping(what, holds, text) if self._source.is_trained(loop) else
                               f"run the loop under `with torch.inference_mode():` (or torch.no_grad()), and keep `{what}.cpu()` if the results need not stay on the GPU")
             elif _is_copy_of_weights(keep.value) and self._source.is_trained(loop):
-                yield Finding("kept-weights", keep.statement, f"`{text}` gets another copy of all weights in each round of the loop of line {loop.lineno}, on the device of the model",
+                yield Finding("kept-weights", keep.statement, f"`{text}` gets another copy of all weights in each iteration of the loop on line {loop.lineno}, on the device of the model",
                               "save the copy to disk with torch.save(), or keep the last or the best one only, on the CPU")
 
     def _key_is_fresh(self, keep: Keep) -> bool:
@@ -212,9 +212,9 @@ class Rules:
                 continue
             if self._source.is_trained(loop) or self._is_evaluated(loop, self._source.function_of(node)):
                 what = ast_text(added)
-                yield Finding("kept-graph", node, f"`{text}` becomes part of the graph: it keeps the graphs of all rounds of the loop of line {loop.lineno}, with their activations",
+                yield Finding("kept-graph", node, f"`{text}` becomes part of the graph: it keeps the graphs of all iterations of the loop on line {loop.lineno}, with their activations",
                               f"add a number: `{_detached(what)}`, or `{what}.item()` where waiting for the GPU does not matter" if what.isidentifier() else
-                              f"add a number: put .detach() or .item() behind what is computed in `{what}`")
+                              f"add a number: append .detach() or .item() to the computation in `{what}`")
 
     def _is_reset(self, place: Place, loop: Loop) -> bool:
         return any(self._source.is_in(one, loop) and not self._is_growth(one, place) for one in self._source.bindings(place))
@@ -260,7 +260,7 @@ class Rules:
                     if argument is not None and self._values.holds(argument) == Holds.GRAPH:
                         what = ast_text(argument)
                         yield Finding("kept-graph", self._source.statement_of(call),
-                                      f"`{function.name}` (line {function.lineno}) keeps its argument in `{where}`: each round leaves another {_what_is_kept(what, Holds.GRAPH)}",
+                                      f"`{function.name}` (line {function.lineno}) keeps its argument in `{where}`: each iteration leaves another {_what_is_kept(what, Holds.GRAPH)}",
                                       _fix_of_keeping(what, Holds.GRAPH, where))
 
     # Caches.
@@ -426,7 +426,7 @@ class Rules:
             in_forward = function is not None and function.name in ("forward", "training_step", "validation_step") and self._source.is_network(owner)
             if (many or in_forward) and not self._is_removed(call):
                 yield Finding("hook", self._source.statement_of(call),
-                              f"each {'round of the loop of line ' + str(many[-1].lineno) if many else 'call of ' + function.name + '()' if function else 'call'} adds another hook, and none is removed: "
+                              f"each {'iteration of the loop on line ' + str(many[-1].lineno) if many else 'call of ' + function.name + '()' if function else 'call'} adds another hook, and none is removed: "
                               "the hooks, and what they refer to, add up",
                               "register the hook once before the loop, or keep the handle and call handle.remove()")
             yield from self._collecting_hook(call, name in _MODULE_HOOKS)
@@ -505,13 +505,13 @@ class Rules:
                     last_name(one.func) in ("backward", "manual_backward") or last_name(one.func) == "grad" and "autograd" in text_of(one.func))]
                 if not others and self._source.is_over_data(inner):
                     yield Finding("retain-graph", self._source.statement_of(call),
-                                  "retain_graph=True, and no other backward() in the loop needs the graph: where a variable is carried into the next round, the graphs of all rounds stay connected",
+                                  "retain_graph=True, and no other backward() in the loop needs the graph: where a variable is carried into the next iteration, the graphs of all iterations stay connected",
                                   "leave retain_graph out; if backward() then fails, detach what is carried over: hidden = hidden.detach()")
             if _is_true(options.get("create_graph")) and not contains_call([inner], "zero_grad", "autograd") and not any(
                     isinstance(one, ast.Attribute) and one.attr == "grad" and isinstance(one.ctx, ast.Store) for one in ast.walk(inner)):
                 yield Finding("retain-graph", self._source.statement_of(call),
-                              "create_graph=True makes each parameter and its gradient refer to each other, and nothing in the loop breaks the circle",
-                              "use torch.autograd.grad(..., create_graph=True), or call optimizer.zero_grad(set_to_none=True) in each round")
+                              "create_graph=True makes each parameter and its gradient refer to each other, and nothing in the loop breaks the cycle",
+                              "use torch.autograd.grad(..., create_graph=True), or call optimizer.zero_grad(set_to_none=True) in each iteration")
 
     # Compiling, graphs and streams.
 
@@ -520,7 +520,7 @@ class Rules:
             name = _COMPILERS.get(self._source.full_name(call.func))
             loop = self._loop_without_condition(call)
             if name is not None and loop is not None:
-                yield Finding("compile-in-loop", self._source.statement_of(call), f"{name} makes a new function in each round of the loop of line {loop.lineno}; what was compiled for each stays in its cache",
+                yield Finding("compile-in-loop", self._source.statement_of(call), f"{name} makes a new function in each iteration of the loop on line {loop.lineno}; what was compiled for each stays in its cache",
                               f"call {name} once before the loop")
 
     def _per_step(self) -> Iterator[Finding]:
@@ -528,8 +528,8 @@ class Rules:
             what = _PER_STEP.get(self._source.full_name(call.func))
             loop = self._loop_without_condition(call)
             if what is not None and loop is not None:
-                yield Finding("made-per-step", self._source.statement_of(call), f"{what} is made in each round of the loop of line {loop.lineno}; each has memory of its own that the others cannot use",
-                              "make it once before the loop and use it again")
+                yield Finding("made-per-step", self._source.statement_of(call), f"{what} is made in each iteration of the loop on line {loop.lineno}; each has memory of its own that the others cannot use",
+                              "create it once before the loop and reuse it")
 
     def _loop_without_condition(self, call: ast.Call) -> Optional[Loop]:
         """The loop over data that it runs in, each time: not behind `if ... is None` or `not in cache`, nor in a `while` that ends by
@@ -563,7 +563,7 @@ class Rules:
             if any(isinstance(one, (ast.Yield, ast.YieldFrom)) for one in ast.walk(scope)):
                 continue
             seen.add(loops[-1])
-            yield Finding("no-grad", self._source.statement_of(call), f"`{network}` runs with gradients on in an evaluation: each forward pass keeps all activations for a backward() that never comes",
+            yield Finding("no-grad", self._source.statement_of(call), f"`{network}` runs with gradients enabled during evaluation: each forward pass keeps all activations for a backward() that never comes",
                           "put the loop under `with torch.inference_mode():`, or decorate the function with @torch.no_grad()")
 
     def _is_set_to_eval(self, network: Optional[Place], scope: ast.AST, call: ast.Call) -> bool:

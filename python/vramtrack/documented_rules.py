@@ -82,9 +82,9 @@ def fragmentation(results: Sequence[ProfileResult], thresholds: Thresholds) -> L
                 "high_fragmentation_functions": len(affected),
             },
             [
-                "Call torch.cuda.empty_cache() where much memory was freed",
+                "Call torch.cuda.empty_cache() where a lot of memory was freed",
                 "Restructure the code so that it allocates and frees less often",
-                "Allocate buffers once and use them again",
+                "Allocate buffers once and reuse them",
             ],
         )
     ]
@@ -152,7 +152,7 @@ def repeated_allocations(results: Sequence[ProfileResult], thresholds: Threshold
         frequent,
         [
             "Allocate memory once for functions that are called often",
-            "Use buffers again instead of new ones",
+            "Reuse buffers instead of allocating new ones",
             "Put several operations into one",
         ],
     )
@@ -250,7 +250,7 @@ def _correlation(results: Sequence[ProfileResult]) -> List[PerformanceInsight]:
             "medium",
             0.8,
             {"correlation_coefficient": r, "interpretation": "positive" if r > 0 else "negative"},
-            ["Allocation takes a large part of the time: allocate once, use again"],
+            ["Allocation takes a large part of the time: allocate once and reuse"],
         )
     ]
 

@@ -72,7 +72,7 @@ def analyze_gaps(events: Sequence[Any], thresholds: Dict[str, float]) -> List[Ga
                 min(1.0, mean(waste) / 0.6),
                 f"{100 * mean(waste):.0f} % of the memory that the allocator holds is not allocated",
                 {"mean_unused_ratio": mean(waste)},
-                ["Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", "Call torch.cuda.empty_cache() where much memory was freed"],
+                ["Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", "Call torch.cuda.empty_cache() where a lot of memory was freed"],
             )
         )
     order = {"critical": 0, "warning": 1, "info": 2}

@@ -68,7 +68,7 @@ def _limit_bytes(limit: Union[str, float]) -> float:
     if isinstance(limit, str):
         return float(_core.parse_growth_limit(printable(limit)))
     if isinstance(limit, bool) or not isinstance(limit, (int, float)):
-        raise TypeError(f'the limit is {limit!r}; expected for example "0.2 MiB/iter", or a number of bytes per iteration')
+        raise TypeError(f'the limit is {limit!r}; expected, for example, "0.2 MiB/iter", or a number of bytes per iteration')
     if 0 < limit < 1:
         raise ValueError(f'a limit of {limit:g} bytes per iteration is too small to mean anything; write "{limit:g} MiB/iter"')
     return float(limit)

@@ -39,9 +39,9 @@ class GateMeter:
     @property
     def notes(self) -> List[str]:
         if self.metric == "process_used":
-            return ["the allocator's counters are 0, so the driver's figure of this process was tested"]
+            return ["the allocator's counters are 0, so the driver's figure for this process was tested"]
         if self.metric == "device_used":
-            return ["the allocator's counters are 0, so the driver's figure of the whole device was tested: other processes count, too"]
+            return ["the allocator's counters are 0, so the driver's figure for the whole device was tested: other processes count, too"]
         if not self._counted:
             return ["the allocator's counters are 0 and the driver reports no figure"]
         return []

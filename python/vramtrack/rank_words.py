@@ -22,7 +22,7 @@ def words(ranks: List[Rank], world_size: int) -> str:
 
     growing = sorted((rank for rank in ranks if rank.grows), key=lambda rank: -rank.growth_bytes_per_s)
     unseen = world_size - len(ranks)
-    tail = _gone(ranks) + (f"; nothing is known of {unseen} other{'s' if unseen > 1 else ''}" if unseen > 0 else "")
+    tail = _gone(ranks) + (f"; nothing is known about {unseen} other{'s' if unseen > 1 else ''}" if unseen > 0 else "")
     still = sum(not rank.grows and rank.status == RUNNING for rank in ranks)
     if not growing:
         return (f"none of the {world_size} ranks grows" if unseen == 0 else f"none of the {len(ranks)} ranks seen of {world_size} grows") + tail

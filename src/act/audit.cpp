@@ -182,7 +182,7 @@ Result<Journal> Journal::open(const std::string& path) {
     std::filesystem::create_directories(folder, ec);
   auto lock = FileLock::take_now(path + ".lock");
   if (!lock) return fail(lock.error());
-  if (!*lock) return fail(fmt::format("another vramtrack uses {} and already acts", path));
+  if (!*lock) return fail(fmt::format("another vramtrack is using {} and is already acting", path));
   const auto file = open_to_append(path);
   if (!file) return fail(file.error());
   return Journal(path, file->first, std::move(*lock), file->second);

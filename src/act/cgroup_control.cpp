@@ -91,7 +91,7 @@ Result<OwnCgroup> own_cgroup(const ActRequest& request, std::string_view control
   if (!text) return fail("the cgroup of the process cannot be read");
   const Paths paths = paths_of(*text, controller);
   const bool hybrid = ::access((tools.cgroup_root + "/cgroup.controllers").c_str(), F_OK) != 0;
-  std::string why = fmt::format("it is in no cgroup of its own with {} or {}", v2_file, v1_file);
+  std::string why = fmt::format("it has no cgroup of its own with {} or {}", v2_file, v1_file);
   const auto usable = [&](const std::string& base, const std::optional<std::string>& path, std::string_view file) {
     if (!path || path->size() <= 1) return false;
     const std::string folder = base + *path;

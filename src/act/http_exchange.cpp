@@ -175,7 +175,7 @@ std::pair<HttpEnd, std::string> end_of(httplib::Error error, std::string_view ca
   switch (error) {
     case httplib::Error::Connection:
     case httplib::Error::ConnectionTimeout:
-      return {HttpEnd::no_connection, "the connection failed; check the address, and that the server runs"};
+      return {HttpEnd::no_connection, "the connection failed; check the address, and that the server is running"};
     case httplib::Error::Read:
       return {HttpEnd::broken_off,
               "the connection was closed, or was silent for too long, before the answer was complete"};
@@ -296,7 +296,7 @@ HttpAnswer http_exchange(const HttpCall& call, std::string_view ca_words, const 
 
 std::string status_words(std::string_view server, int status, std::string_view text) {
   return fmt::format("{} answered with status {}{}{}{}", server, status, text.empty() ? "" : ": ", text,
-                     status >= 300 && status < 400 ? "; redirects are not followed, give the final address" : "");
+                     status >= 300 && status < 400 ? "; redirects are not followed; give the final address" : "");
 }
 
 bool has_https() {

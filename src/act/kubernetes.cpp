@@ -168,7 +168,7 @@ std::string refusal_words(const KubernetesAnswer& answer) {
   // 403 is also the response when a namespace is being deleted; then no role helps.
   const bool lacks_role = answer.status == 403 && text_in(first, "reason") != "NamespaceTerminating";
   return fmt::format("the API server answered {}{}{}{}", answer.status, message.empty() ? "" : ": ", printable(message),
-                     lacks_role ? "; give the service account the role of contrib/kubernetes" : "");
+                     lacks_role ? "; give the service account the role from contrib/kubernetes" : "");
 }
 
 Result<std::vector<KubernetesPod>> parse_pods(std::string_view list) {
@@ -199,12 +199,12 @@ Result<KubernetesPod> find_pod(const KubernetesAccess& access, const std::string
 }
 
 Result<KubernetesPod> pod_of(const ActRequest& request) {
-  if (request.subject.pod.empty()) return fail("the process runs in no pod: its cgroup names none");
+  if (request.subject.pod.empty()) return fail("the process is not running in a pod: its cgroup names none");
   auto pod = find_pod(request.tools.kubernetes, request.node(), request.subject.pod);
   // Only the kubelet writes the status of a pod; no other program on the node may.
   if (pod && !pod->containers.contains(request.subject.container))
     return fail(fmt::format(
-        "the kubelet of {} runs no container {} in the pod {}/{}: the process is not of that pod",
+        "the kubelet of {} runs no container {} in the pod {}/{}: the process does not belong to that pod",
         printable(request.node()),
         request.subject.container.empty() ? "of the process" : printable(request.subject.container.substr(0, 12)),
         pod->space, pod->name));

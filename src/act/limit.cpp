@@ -59,7 +59,7 @@ Limits::Answer Limits::ask(const ActAhead& act, Timestamp now) {
   Answer answer = forbidding(own_);
   if (!answer.why.empty()) return answer;
   if (breaker_)
-    return {fmt::format("the circuit breaker is open since {}: {}; 'vramtrack actuate reset --by NAME' closes it",
+    return {fmt::format("the circuit breaker has been open since {}: {}; 'vramtrack actuate reset --by NAME' closes it",
                         iso8601(breaker_->since), breaker_->why)};
   answer = forbidding(more_);
   if (!answer.opens) return answer;

@@ -320,7 +320,7 @@ void Notifier::notify(Note note) {
       taken = false;
     }
     if (!taken && core_->inbox_lost++ == 0)
-      core_->warn("alerts come faster than they can be queued: some are not sent");
+      core_->warn("alerts arrive faster than they can be queued: some are not sent");
   }
   core_->changed.notify_all();
 }

@@ -281,8 +281,9 @@ void Outbox::take_outcome(std::string_view name, const std::string& id, const Ou
     ++c->attempts;
     c->not_before = now + from_seconds(std::max(wait_s, std::min(outcome.retry_after_s.value_or(0), 4 * kMaxRetry_s)));
     if (c->failing.empty())
-      warnings_.push_back(fmt::format("notification to {} failed: {}; it will be {}", name, outcome.why,
-                                      rules_.kept ? "kept and sent again" : "sent again as long as vramtrack runs"));
+      warnings_.push_back(
+          fmt::format("notification to {} failed: {}; it will be {}", name, outcome.why,
+                      rules_.kept ? "kept and sent again" : "sent again for as long as vramtrack is running"));
     c->failing = outcome.why.empty() ? "it failed" : outcome.why;
     return;
   }

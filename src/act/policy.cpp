@@ -194,7 +194,7 @@ std::vector<std::string> policy_warnings(const Policies& policies, const ActConf
              fmt::format("'{}' immediately follows the previous step; give it an 'after'", step.action->name));
       if (step.usually_takes_s && !last && policy.steps[i + 1].after_s < *step.usually_takes_s)
         warn(policy.steps[i + 1].line,
-             fmt::format("'{0}' waits for the {2} that '{1}' may take, which is longer than its own 'after'",
+             fmt::format("'{0}' waits for '{1}', which may take {2}, longer than the 'after' of '{0}'",
                          policy.steps[i + 1].action->name, step.action->name, seconds_text(*step.usually_takes_s)));
       if (traits.stops_growth && last)
         warn(step.line, fmt::format("'{}' is the last step: it lasts until the process ends, its memory is released or "

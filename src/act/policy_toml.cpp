@@ -39,7 +39,7 @@ class Reader {
       Policy policy = read_policy(*table);
       for (const Policy& other : policies.rules)
         if (other.name == policy.name)
-          wrong(policy.line, fmt::format("the policy in line {} is also named '{}'; give each policy its own name",
+          wrong(policy.line, fmt::format("the policy on line {} is also named '{}'; give each policy its own name",
                                          other.line, policy.name));
       policies.rules.push_back(std::move(policy));
       if (!error_.empty()) return fail(error_);
@@ -253,7 +253,7 @@ class Reader {
     if (array == nullptr || array->empty())
       return wrong(line_of(node), "'steps' must be an array of at least one step: steps = [{ do = \"notify\" }]");
     if (array->size() > kMostSteps)
-      return wrong(line_of(node), fmt::format("a policy of more than {} steps; split it", kMostSteps));
+      return wrong(line_of(node), fmt::format("a policy has more than {} steps; split it", kMostSteps));
     for (const toml::node& element : *array) {
       if (const toml::table* table = element.as_table())
         policy.steps.push_back(read_step(*table));

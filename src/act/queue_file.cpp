@@ -28,7 +28,7 @@ Result<QueueFile> QueueFile::open(const std::string& path) {
   make_folders_above(path);
   auto lock = FileLock::take_now(path + ".lock");
   if (!lock) return fail(lock.error());
-  if (!*lock) return fail(fmt::format("another vramtrack uses {} and already sends these alerts", path));
+  if (!*lock) return fail(fmt::format("another vramtrack is using {} and is already sending these alerts", path));
   return QueueFile(path, std::move(**lock));
 }
 

@@ -71,8 +71,8 @@ Result<std::string> climb(const ActRequest& request, const ReclaimTools& tools, 
   }
   if (ends(process, tools, tools.patience_s)) return "it ended after SIGKILL";
   return fail(
-      fmt::format("pid {} still exists after SIGKILL: it waits in the kernel; look for XID errors in the kernel "
-                  "log, a restart of the machine may be necessary",
+      fmt::format("pid {} still exists after SIGKILL: it waits in the kernel; look for XID errors in the kernel log; "
+                  "the machine may have to be restarted",
                   process.pid));
 }
 

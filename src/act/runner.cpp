@@ -640,7 +640,7 @@ void Runner::release(double at_most_s) {
     if (info == nullptr || order.dry_run) continue;
     if (info->traits.needs_process && c.do_undo(order, "released").empty()) continue;
     AuditEntry e = entry_of(order, "left", c.options);
-    e.text = "vramtrack ends; its next run takes it over";
+    e.text = "vramtrack is ending; its next run takes this over";
     e.undo = order.plan->undo;
     static_cast<void>(c.write(std::move(e), true));
   }

@@ -63,18 +63,18 @@ Result<SlurmJob> parse_slurm_job(std::string_view text, std::string_view number)
     job.excluded_nodes = unless_nothing(fields[7]);
     return job;
   }
-  return fail(fmt::format("Slurm knows no job {} any more", printable(number)));
+  return fail(fmt::format("Slurm no longer knows job {}", printable(number)));
 }
 
 Result<SlurmJob> slurm_job(const Subject& subject, const Tools& tools) {
   const std::string number = job_number(subject.job);
-  if (subject.job.empty()) return fail("the process runs in no Slurm job: its cgroup names none");
+  if (subject.job.empty()) return fail("the process is not running in a Slurm job: its cgroup names none");
   if (!is_slurm_number(number))
     return fail(fmt::format("'{}' is not the number of a Slurm job", printable(subject.job)));
   auto job = ask(number, number, tools);
   if (job && !job->is_of(subject.user))
-    return fail(fmt::format("job {} belongs to user {}, but the process to {}: they are not the same work", number,
-                            printable(job->user), printable(subject.user)));
+    return fail(fmt::format("job {} belongs to user {}, but the process belongs to {}: it is not part of that job",
+                            number, printable(job->user), printable(subject.user)));
   return job;
 }
 
@@ -159,7 +159,7 @@ Result<std::string> slurm_after_requeue(const SlurmJob& job, const Tools& tools,
     if (const auto updated = tools.run(update, kAnswer_s); !updated)
       return fail(fmt::format("job {} was requeued, but not changed: {}", job.id, updated.error().message));
   return fmt::format("job {} was requeued{}{}", job.id, is_held ? " and is held" : "",
-                     excludes ? ", not to run on " + node : std::string());
+                     excludes ? ", excluding " + node : std::string());
 }
 
 Result<SlurmNode> slurm_node(const std::string& node, const Tools& tools) {
@@ -168,7 +168,7 @@ Result<SlurmNode> slurm_node(const std::string& node, const Tools& tools) {
   const std::string line = text->substr(0, text->find('\n'));
   const std::size_t bar = line.find('|');
   if (bar == std::string::npos)
-    return fail(fmt::format("Slurm knows no node {}; give its name with 'node'", printable(node)));
+    return fail(fmt::format("Slurm has no node {}; give its name with 'node'", printable(node)));
   return SlurmNode{line.substr(0, bar), line.substr(bar + 1)};
 }
 

@@ -86,7 +86,7 @@ struct Actuator::Core {
   /// That the subject is what it was, by its agent and by its scheduler. On the runner's thread.
   Result<ProcessInfo> prove(const act::Subject& subject) {
     const auto claim = runner->claim(subject.claim);
-    if (!claim) return fail(fmt::format("no alert of {} is open any more", act::subject_words(subject)));
+    if (!claim) return fail(fmt::format("no alert about {} is open any more", act::subject_words(subject)));
     const auto place = place_of(claim->labels, options);
     if (!place) return fail(place.error());
     Refusal refusal{};

@@ -76,7 +76,7 @@ Result<AgentHosts> AgentHosts::parse(const std::vector<std::string>& entries) {
   for (const std::string& entry : entries) {
     const auto wrong = [&entry](std::string_view why) {
       return fail(
-          fmt::format("{}: '{}' {}; write for example gn*.example.org, 10.1.0.0/16:9474, or "
+          fmt::format("{}: '{}' {}; write, for example, gn*.example.org, 10.1.0.0/16:9474, or "
                       "gn1=https://10.1.0.1:9474",
                       kSetting, printable(entry), why));
     };
@@ -85,7 +85,7 @@ Result<AgentHosts> AgentHosts::parse(const std::vector<std::string>& entries) {
       const auto url = act::parse_url(entry.substr(equals + 1));
       if (node.empty() || !url) return wrong("is not NODE=URL");
       if (!out.nodes_.emplace(node, entry.substr(equals + 1)).second)
-        return wrong("names a node that is listed before");
+        return wrong("names a node that is already listed");
       continue;
     }
     Hosts hosts;

@@ -21,7 +21,7 @@ Result<std::string> get(const fleet::ServerAddress& address, const std::string& 
   fleet::HttpRequest request;
   request.path = path;
   const auto sent = fleet::send_request(address, request, [&body](std::string_view bytes, const std::string&) {
-    if (body.size() + bytes.size() > kMostBytes) return Status(fail("the answer has more than 64 MiB"));
+    if (body.size() + bytes.size() > kMostBytes) return Status(fail("the answer is larger than 64 MiB"));
     body += bytes;
     return Status();
   });

@@ -49,7 +49,7 @@ Result<std::string> token_for(const ActuateConfig& config) {
   if (agent::is_loopback_host(address->first)) return std::string();
   return fail(fmt::format(
       "actuate.listen {} can be reached from other machines, and there is no token; create one: (umask 077; openssl "
-      "rand -hex 32 > FILE), set actuate.token-file=FILE, and http_config.authorization of Alertmanager's webhook",
+      "rand -hex 32 > FILE), set actuate.token-file=FILE and the http_config.authorization of Alertmanager's webhook",
       config.listen));
 }
 

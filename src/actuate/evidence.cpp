@@ -45,7 +45,7 @@ std::string difference(const Labels& labels, const act::Subject& subject) {
                        subject.job.empty() ? "none" : "job " + printable(subject.job));
   const std::string pod = label_of(labels, {"pod_uid"});
   if (!pod.empty() && pod != subject.pod)
-    return fmt::format("the alert is of the pod {}, but pid {} is of {}", printable(pod), subject.process.pid,
+    return fmt::format("the alert is about the pod {}, but pid {} belongs to {}", printable(pod), subject.process.pid,
                        subject.pod.empty() ? "none" : printable(subject.pod));
   return {};
 }
@@ -155,7 +155,7 @@ Result<ProcessInfo> same_process(const act::Subject& subject, const View& view) 
   const std::vector<act::Subject> now = act::subjects_of(view);
   const auto at =
       std::find_if(now.begin(), now.end(), [&key](const act::Subject& s) { return act::subject_key(s) == key; });
-  if (at == now.end()) return fail(fmt::format("no alert of {} is active any more", act::subject_words(subject)));
+  if (at == now.end()) return fail(fmt::format("no alert about {} is active any more", act::subject_words(subject)));
   if (at->user != subject.user || act::job_number(at->job) != act::job_number(subject.job))
     return fail(fmt::format("{} now belongs to user {} and job {}: not the same work", act::subject_words(subject),
                             printable(at->user), at->job.empty() ? "none" : printable(at->job)));

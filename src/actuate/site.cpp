@@ -47,11 +47,11 @@ std::optional<Response> admit(const Request& request, const SiteOptions& options
   if (changes != is_post || r.method == "DELETE")
     return is_post || changes
                ? error(405, "method",
-                       "POST to /api/v1/alerts and /api/v1/breaker/reset; everything else is read by GET")
+                       "POST to /api/v1/alerts and /api/v1/breaker/reset; everything else is read with GET")
                : std::optional<Response>();
   if (changes && !rights(r, options).change)
     return error(403, "read_only",
-                 "only root, the actuator's own user and bearers of its token may post; set actuate.token-file, and "
+                 "only root, the actuator's own user and bearers of its token may post; set actuate.token-file and the "
                  "http_config.authorization of Alertmanager's webhook");
   return std::nullopt;
 }

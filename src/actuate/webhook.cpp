@@ -135,7 +135,7 @@ Result<Webhook> parse_webhook(std::string_view body) {
     if (truncated->is_number_unsigned())
       out.truncated = truncated->get<std::uint64_t>();
     else
-      reader.wrong(fmt::format("truncatedAlerts: expected a number of at least 0, got {}", shown(*truncated)));
+      reader.wrong(fmt::format("truncatedAlerts: expected a number, 0 or greater, got {}", shown(*truncated)));
   }
   const Json* alerts = reader.member(in, "", "alerts");
   if (alerts != nullptr && !alerts->is_array())

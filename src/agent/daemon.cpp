@@ -64,7 +64,7 @@ Result<std::string> ask_run_of(std::uint32_t pid, const std::string& line) {
   if (!owner) return fail(fmt::format("pid {} has ended", pid));
   for (const run::ProbedPid& one : run::probed_processes(*owner))
     if (one.pid == pid) return run::ask_control(one.folder, line, run::kControlPatience, owner);
-  return fail(fmt::format("pid {} does not run under 'vramtrack run'", pid));
+  return fail(fmt::format("pid {} is not running under 'vramtrack run'", pid));
 }
 
 /// As a DaemonSet names it: in a pod, the machine's own name is the pod's.
@@ -212,7 +212,7 @@ class Agent {
                                            : simulated_input(options_.scenario, options_.seed, speed);
     if (!input && !options_.scenario.empty()) return fail("cannot simulate: " + input.error().message);
     if (!input && !options_.or_simulate)
-      return fail(fmt::format("no GPU to watch: {}; 'vramtrack doctor' shows what to do, {} needs no GPU",
+      return fail(fmt::format("no GPU to watch: {}; 'vramtrack doctor' shows what to do, and {} needs no GPU",
                               input.error().message, name_of(Option::or_simulate)));
     if (!input) {
       log(Level::warning,

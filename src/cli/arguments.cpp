@@ -111,7 +111,7 @@ SetWord text(std::vector<std::string>& into) {
 
 SetWord file_to_write(std::string& into) {
   return [&into](const std::string& word) -> Status {
-    if (word == "-") return fail("this file is not written to standard output: name it (./- if that is its name)");
+    if (word == "-") return fail("this file cannot go to standard output: name a file (./- for a file named -)");
     into = word;
     return {};
   };
@@ -119,7 +119,7 @@ SetWord file_to_write(std::string& into) {
 
 Result<double> typed_duration_s(std::string_view word) {
   if (!word.empty() && word.find_first_not_of("0123456789. ") == std::string_view::npos)
-    return fail(fmt::format("'{0}' has no unit; write for example {0}s, {0}min or {0}h", word));
+    return fail(fmt::format("'{0}' has no unit; write, for example, {0}s, {0}min or {0}h", word));
   return parse_duration_s(word);
 }
 
@@ -141,7 +141,7 @@ SetWord whole_number(std::function<void(std::uint64_t)> into, std::uint64_t min,
   return [into = std::move(into), min, max](const std::string& word) -> Status {
     const auto value = parse_number<std::uint64_t>(word);
     if (!value || *value < min || *value > max)
-      return fail(max >= UINT32_MAX ? fmt::format("'{}' is not a whole number of at least {}", word, min)
+      return fail(max >= UINT32_MAX ? fmt::format("'{}' is not a whole number, {} or greater", word, min)
                                     : fmt::format("'{}' is not a whole number from {} to {}", word, min, max));
     into(*value);
     return {};

@@ -125,7 +125,7 @@ Runner declare(Arguments& arguments) {
   arguments.option("--policy", "FILE", "Read the policies and settings from this configuration file", text(config.file))
       .file();
   add_setting(arguments, config, "--listen", "ADDRESS:PORT",
-              "Receive webhooks on this address (default 127.0.0.1:9836; an address beyond loopback needs a token)",
+              "Receive webhooks on this address (default 127.0.0.1:9836; addresses other than loopback need a token)",
               "actuate.listen");
   add_setting(arguments, config, "--agents", "URL",
               "URL of the agent that raised an alert, built from the alert's labels (default http://{instance})",
@@ -136,19 +136,19 @@ Runner declare(Arguments& arguments) {
   add_setting(arguments, config, "--state", "DIR",
               "Keep the state and the record in this folder (default: 'actuate' next to the store)", "actuate.state");
   arguments
-      .option("--kubernetes", "URL", "The API server of Kubernetes (default: that of the pod this runs in)",
+      .option("--kubernetes", "URL", "The Kubernetes API server (default: that of the pod that this runs in)",
               text(options->kubernetes.server))
       .in_manual("It must begin with https://.");
   arguments
       .option("--service-account", "DIR",
-              "Take 'token' and 'ca.crt' for Kubernetes from this folder (default: that of the pod)",
+              "Read 'token' and 'ca.crt' for Kubernetes from this folder (default: the pod's)",
               text(options->kubernetes.folder))
       .in_manual("The token is read again for each request, so it may be renewed.");
   FleetOptions& server = options->server;
   arguments
       .option("--url", "URL", "If no agent answers, judge the GPU by its series on this Prometheus-compatible server",
               [&server](const std::string& url) -> Status { return server.urls = {url}, Status(); })
-      .in_manual("The server knows no processes, so only steps that concern the node are taken then.");
+      .in_manual("The server has no data about processes, so only steps that concern the node are then taken.");
   arguments
       .option("--exporters", "FILE", "With --url: metrics and labels of other exporters (TOML)",
               text(server.exporters_file))

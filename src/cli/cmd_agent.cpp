@@ -26,7 +26,7 @@ Runner declare(Arguments& arguments) {
   const auto options = std::make_shared<AgentCommandOptions>();
   arguments
       .option("--listen", "ADDRESS:PORT",
-              "Serve HTTP on this address (default 127.0.0.1:9474; an address beyond loopback needs a token)",
+              "Serve HTTP on this address (default 127.0.0.1:9474; addresses other than loopback need a token)",
               [into = &options->config](const std::string& word) {
                 into->overrides.push_back({"agent.listen", word, "--listen"});
                 return Status();

@@ -206,11 +206,12 @@ Runner declare(Arguments& arguments) {
   arguments.format(formats, "Print as: " + joined(formats) + " (default text)", text(options->format));
   arguments.flag("--explain", "Show every figure behind the verdict", options->explain);
   arguments
-      .repeated("--history", "FILE", "An earlier recording: runs of the same programs in it help to judge",
+      .repeated("--history", "FILE", "An earlier recording, whose runs of the same programs help to judge new ones",
                 text(options->history))
       .file()
       .in_manual(
-          "Device logs and process logs of the same time are joined; a store is accepted, too. May be given several "
+          "Device logs and process logs from the same period are joined; a store is accepted, too. May be given "
+          "several "
           "times. Without this option, a recording is judged on its own: the store is never read.");
   add_gpus(arguments, options->gpus);
   add_period(arguments, options->period);
@@ -228,8 +229,8 @@ const CommandInfo analyze_command{
     "Examples:\n"
     "  vramtrack analyze gpu.csv                        also: vramtrack gpu.csv\n"
     "  nvidia-smi --query-gpu=timestamp,index,memory.used,memory.total,utilization.gpu --format=csv -l 5 >gpu.csv   "
-    "makes such a log\n"
-    "  vramtrack analyze gpu.csv apps.csv               joins a process log and the devices' log\n"
+    "writes such a log\n"
+    "  vramtrack analyze gpu.csv apps.csv               joins a device log and a process log\n"
     "  vramtrack analyze --history monday.csv --history tuesday.csv today.csv\n"
     "  vramtrack analyze --capacity 24GiB --format json old.log.gz\n"
     "  vramtrack analyze --detector composite --set min-r-squared=0.8 gpu.csv\n"

@@ -121,11 +121,12 @@ int attach(const AttachOptions& options, Console& console) {
 Runner declare(Arguments& arguments) {
   const auto options = std::make_shared<AttachOptions>();
   arguments
-      .operand("PID", "The process; it must run as your user",
+      .operand("PID", "The process to record; it must run as your user",
                whole_number([into = options.get()](std::uint64_t pid) { into->pid = static_cast<std::uint32_t>(pid); },
                             1, INT32_MAX))
       .required();
-  arguments.option("--duration", "TIME", "How long to record (default 30s); 0 records nothing, for --kept alone",
+  arguments.option("--duration", "TIME",
+                   "How long to record (default 30s); 0 records nothing, for use with --kept alone",
                    [options](const std::string& word) -> Status {
                      double seconds = 0;
                      Status read = duration([&seconds](double each) { seconds = each; })(word);
@@ -136,12 +137,12 @@ Runner declare(Arguments& arguments) {
                    });
   arguments
       .option("--output", "FILE",
-              "Snapshots are named after it, with -1, -2 and -3 (default vramtrack-attach.PID.pickle)",
+              "Name of the snapshots, to which -1, -2 and -3 are added (default vramtrack-attach.PID.pickle)",
               file_to_write(options->output))
       .file();
   arguments.flag("--kept", "Also name the variables and containers that keep more and more tensors", options->kept);
   arguments.flag("--inject",
-                 "Before Python 3.14: let gdb stop the program for a moment and call its Python (has a risk)",
+                 "Before Python 3.14: have gdb stop the program for a moment and call its Python (this carries a risk)",
                  options->injects);
   return until_interrupted([options](Console& console) { return attach(*options, console); });
 }
@@ -153,7 +154,7 @@ const CommandInfo attach_command{
     "Examples:\n"
     "  vramtrack attach 4242                              30 seconds; Ctrl-C ends it sooner\n"
     "  vramtrack attach 4242 --duration 5m --kept\n"
-    "  vramtrack attach 4242 --inject                     Python 3.8 to 3.13 without vramtrack, by gdb\n"
+    "  vramtrack attach 4242 --inject                     Python 3.8 to 3.13 without vramtrack, through gdb\n"
     "The program must allow it with vramtrack.allow_attach(), run under 'vramtrack run', or run on Python 3.14 or "
     "newer;\n"
     "--inject does without (docs/attach.md).\n"

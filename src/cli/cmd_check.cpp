@@ -85,8 +85,8 @@ int check(const CheckOptions& options, Console& console) {
   its.reset();
   if (!started) {
     console.error(
-        "check: there is no python3 in PATH that can be run, and check needs one (3.8 or newer) to read the "
-        "source; install it, or activate the environment that has it");
+        "check: there is no python3 in PATH that can be run, and check needs one (3.8 or newer) to read the source; "
+        "install one, or activate the environment that has it");
     return kFailed;
   }
   // One that has ended already has said why.
@@ -112,7 +112,7 @@ Runner declare(Arguments& arguments) {
 }  // namespace
 
 const CommandInfo check_command{
-    "check", "Find the statements of Python programs that keep GPU memory, before they run",
+    "check", "Find the statements in Python programs that keep GPU memory, before the programs run",
     "Examples:\n"
     "  vramtrack check train.py\n"
     "  vramtrack check --json src/ scripts/eval.py explore.ipynb\n"

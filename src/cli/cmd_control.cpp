@@ -66,12 +66,12 @@ Result<std::string> chosen(const std::string& pid) {
       found.push_back(folder);
   if (found.size() == 1) return found.front();
   if (found.empty())
-    return fail(pid.empty() ? "no program of yours runs under 'vramtrack run'"
-                            : fmt::format("process {} does not run under a 'vramtrack run' of yours", pid));
+    return fail(pid.empty() ? "you have no program running under 'vramtrack run'"
+                            : fmt::format("process {} is not running under a 'vramtrack run' of yours", pid));
   std::string pids;
   for (const std::string& folder : found)
     pids += (pids.empty() ? "" : ", ") + std::filesystem::path(folder).filename().string();
-  return fail(fmt::format("several programs run under 'vramtrack run': name one of {}", pids));
+  return fail(fmt::format("several programs are running under 'vramtrack run': name one of {}", pids));
 }
 
 std::string size_or_none(const std::string& bytes) {
@@ -103,7 +103,7 @@ int show_kept(const std::string& folder, Console& console) {
       }
       for (const std::string& line : keepers) console.write(line);
       for (const std::string& line : reasons) console.write(line);
-      if (keepers.empty() && reasons.empty()) console.write("no variable of the program keeps GPU memory\n");
+      if (keepers.empty() && reasons.empty()) console.write("no variable in the program keeps GPU memory\n");
       return keepers.empty() && !reasons.empty() ? kNothingDone : 0;
     } else if (std::chrono::steady_clock::now() > until) {
       console.error(fmt::format(
@@ -165,7 +165,7 @@ const CommandInfo control_command{"control",
                                   "  vramtrack control 4242 --limit 20GiB\n"
                                   "  vramtrack control --mark \"after warm-up\"\n"
                                   "  vramtrack control --kept                     what keeps memory, by variable\n"
-                                  "Exit: 0 done, 2 no such run, or what keeps memory could not be found out.",
+                                  "Exit: 0 done, 2 no such run, or what keeps memory could not be determined.",
                                   declare};
 
 }  // namespace vramtrack::cli

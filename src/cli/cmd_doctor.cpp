@@ -66,7 +66,7 @@ void check_config(Checkup& checkup, const ConfigRequest& request, const Result<L
   std::error_code ec;
   if (!layers)
     checkup.add(Health::missing, "configuration", layers.error().message,
-                "correct it; until then every command ends with this error");
+                "correct it; until then, every command fails with this error");
   else if (fs::exists(path, ec))
     checkup.add(Health::ok, "configuration", path);
   else
@@ -256,7 +256,7 @@ void check_tracing(Checkup& checkup, bool is_wanted) {
   else if (tracer)
     checkup.add(Health::ok, "tracing",
                 is_wanted
-                    ? "programs that are already running can be traced; watch and agent do (telemetry.enabled)"
+                    ? "programs that are already running can be traced; watch and agent trace them (telemetry.enabled)"
                     : "programs that are already running can be traced ('vramtrack trace live', telemetry.enabled)");
   else
     checkup.add(is_wanted ? Health::missing : Health::note, "tracing", tracer.error().message);
@@ -290,8 +290,8 @@ int doctor(const ConfigRequest& request, Console& console) {
     checkup.raw("\nNo GPU to watch here, but an agent answers: 'vramtrack top' shows what it sees.\n");
   else if (working == 0)
     checkup.raw(
-        "\nNothing to watch here. 'vramtrack analyze FILE' reads logs of other machines, 'vramtrack simulate' needs "
-        "none.\n");
+        "\nNothing to watch here. 'vramtrack analyze FILE' reads logs from other machines, and 'vramtrack simulate' "
+        "needs no GPU.\n");
   else if (checkup.missing() == 0)
     checkup.raw("\n'vramtrack watch' will work.\n");
   console.write(checkup.text());

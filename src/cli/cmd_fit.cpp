@@ -46,7 +46,7 @@ SetWord tokens(double& into) {
     const double factor = unit == "k" || unit == "K" ? 1024 : unit == "m" || unit == "M" ? 1024 * 1024 : 1;
     constexpr double kMost = 1e9;
     if (error != std::errc{} || (!unit.empty() && factor == 1))
-      return fail(fmt::format("'{}' is not a number of tokens; write for example 8192 or 32k", word));
+      return fail(fmt::format("'{}' is not a number of tokens; write, for example, 8192 or 32k", word));
     if (!(number > 0)) return fail("must be greater than zero");
     if (number * factor > kMost) return fail("more than a billion tokens");
     into = std::floor(number * factor);
@@ -178,23 +178,25 @@ Runner declare(Arguments& arguments) {
                    "Length of each sequence: 8192, 32k (default: 8192, or what it was trained for)",
                    tokens(request.context_tokens));
   arguments.option("--batch", "COUNT", "Sequences at a time (default 1)", count(request.sequences, 1e6));
-  arguments.option("--shards", "COUNT", "GPUs among which each tensor is divided (default 1)",
+  arguments.option("--shards", "COUNT", "Number of GPUs that each tensor is divided among (default 1)",
                    count(request.shards, 1024));
-  arguments.option("--cache", "TYPE", "Type of the cache: f16 (default; f32 if the weights have it), fp8, q8_0, q4_0",
+  arguments.option("--cache", "TYPE", "Type of the cache: f16 (default; f32 if the weights are f32), fp8, q8_0, q4_0",
                    [&request](const std::string& word) -> Status {
                      const auto bytes = sizing::cache_type_bytes(word);
                      if (!bytes) return tl::unexpected(bytes.error());
                      request.cache_element_bytes = *bytes;
                      return {};
                    });
-  arguments.option("--weights", "TYPE", "As if the weights were bf16, int8, q4 (default: as they are in the files)",
+  arguments.option("--weights", "TYPE",
+                   "Estimate as if the weights were bf16, int8 or q4 (default: as they are in the files)",
                    [&request](const std::string& word) -> Status {
                      const auto bits = sizing::weight_type_bits(word);
                      if (!bits) return tl::unexpected(bits.error());
                      request.weight_bits = *bits;
                      return {};
                    });
-  arguments.option("--train", "HOW", "To train it: optimizer, precision, checkpoints, lora: adamw,bf16",
+  arguments.option("--train", "HOW",
+                   "Estimate training: optimizer, precision, checkpoints, lora, for example adamw,bf16",
                    [&request](const std::string& word) -> Status {
                      const auto training = sizing::parse_training(word);
                      if (!training) return tl::unexpected(training.error());
@@ -210,14 +212,14 @@ Runner declare(Arguments& arguments) {
                      return {};
                    });
   arguments
-      .operands("COMMAND", "The program that is to run it: its earlier runs are compared with the estimate",
+      .operands("COMMAND", "The program that will run it: its earlier runs are compared with the estimate",
                 text(options->command))
       .program();
   arguments
-      .repeated("--trace", "FILE", "A trace of 'vramtrack run' of the command: its peak counts, too",
+      .repeated("--trace", "FILE", "A 'vramtrack run' trace of the command; its peak counts, too",
                 text(options->traces))
       .file();
-  arguments.option("--store", "FILE", "The store that knows earlier runs (default: this user's)", text(options->store))
+  arguments.option("--store", "FILE", "The store with the earlier runs (default: this user's)", text(options->store))
       .file();
   arguments.json("Print one JSON document (docs/fit.md)", options->json);
   add_sources(arguments, options->config);
@@ -227,7 +229,8 @@ Runner declare(Arguments& arguments) {
 
 }  // namespace
 
-const CommandInfo fit_command{"fit", "Say whether a model fits into the free memory of a GPU, from its headers alone",
+const CommandInfo fit_command{"fit",
+                              "Estimate whether a model fits into the free memory of a GPU, from its headers alone",
                               "Examples:\n"
                               "  vramtrack fit model.gguf --context 32k\n"
                               "  vramtrack fit ~/models/Llama-3.1-8B --gpu 0 --context 32k --batch 8\n"

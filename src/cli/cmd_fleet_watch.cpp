@@ -47,10 +47,9 @@ Result<std::string> token_of(const FleetWatchOptions& o) {
   const auto address = agent::parse_listen(o.listen);
   if (!address) return fail(address.error().during("--listen"));
   if (agent::is_loopback_host(address->first)) return std::string();
-  return fail(
-      fmt::format("--listen {} can be reached from other machines; pass --token-file, so that not everybody can read "
-                  "the jobs of your fleet",
-                  o.listen));
+  return fail(fmt::format(
+      "--listen {} can be reached from other machines; pass --token-file, or anybody can read the jobs of your fleet",
+      o.listen));
 }
 
 /// Null: plain HTTP.
@@ -123,7 +122,7 @@ class Watching {
         {{}, "vramtrack-fleet", VRAMTRACK_VERSION, host_name(), now()}, [&site] { return site.metrics(); },
         [this](const std::string& text) { console_.error(printable(text)); });
     if (!otlp) return failed(console_, otlp.error().message);
-    console_.error(fmt::format("the fleet is on {}/, and its metrics on {}/metrics", url, url));
+    console_.error(fmt::format("the fleet is at {}/, and its metrics are at {}/metrics", url, url));
     words_.server = reader->origin();
     words_.usd_per_gpu_hour = config_.cost.usd_per_gpu_hour;
     words_.length = format_span(o_.history_s);
@@ -212,14 +211,14 @@ Runner declare_watch(Arguments& arguments) {
                    "Serve the page, /api/v1/fleet and /metrics on this address (default 127.0.0.1:9837)",
                    text(o->listen));
   arguments
-      .option("--token-file", "FILE", "Require the token in this file; mandatory for addresses beyond loopback",
+      .option("--token-file", "FILE", "Require the token in this file; needed for addresses other than loopback",
               text(o->token_file))
       .file();
   arguments
       .option("--tls-certificate", "FILE", "Serve HTTPS with this certificate and its chain (PEM)",
               text(o->tls.certificate))
       .file()
-      .in_manual("The files are read at the start: restart the watch after a renewal.");
+      .in_manual("The files are read at startup: restart the watch after a renewal.");
   arguments
       .option("--tls-key", "FILE", "Its private key (PEM, not encrypted); others must not be able to read it",
               text(o->tls.key))

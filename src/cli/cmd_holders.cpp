@@ -78,7 +78,7 @@ const CommandInfo holders_command{"holders",
                                   "Examples:\n"
                                   "  vramtrack holders\n"
                                   "  vramtrack holders --gpu 0 --format json\n"
-                                  "As root it sees the open files of every user's processes.\n"
+                                  "As root, it sees the open files of every user's processes.\n"
                                   "Exit: 0 listed, 2 failed.",
                                   declare};
 

@@ -31,10 +31,11 @@ int mark(const MarkOptions& options, const LayeredConfig& layers, Console& conso
                                      : processes_around("/proc", static_cast<std::uint32_t>(::getpid()));
   const Status marked = agent::AgentClient(*socket).mark(pids, options.mark);
   if (marked) return 0;
-  console.error(options.pid != 0 ? marked.error().message
-                                 : marked.error().message +
-                                       "; without --pid, it is looked for among the programs that run this "
-                                       "one, and in its session");
+  console.error(
+      options.pid != 0
+          ? marked.error().message
+          : marked.error().message +
+                "; without --pid, the program is looked for among those that run this command, and in its session");
   return kNotMarked;
 }
 
@@ -50,8 +51,8 @@ Runner declare(Arguments& arguments) {
       .required();
   arguments.option(
       "--pid", "PID",
-      "The program's pid, as seen from here (default: the nearest of those that run this command that holds GPU "
-      "memory, else the only one of its session)",
+      "The program's pid, as seen from here (default: the nearest program that runs this command and holds GPU memory, "
+      "or else the only one in its session)",
       whole_number([options](std::uint64_t pid) { options->pid = static_cast<std::uint32_t>(pid); }, 1, UINT32_MAX));
   add_config(arguments, options->config);
   return configured<MarkOptions>(options, mark);

@@ -78,7 +78,7 @@ constexpr const CommandInfo* kVerbs[] = {&oom_show_verb};
 
 const CommandInfo oom_command{"oom", "Explain why a program under 'vramtrack run' ran out of memory",
                               "Examples:\n"
-                              "  vramtrack oom show                    of the newest trace in this folder\n"
+                              "  vramtrack oom show                    the newest trace in this folder\n"
                               "For a PyTorch snapshot, use 'vramtrack snapshot oom'.",
                               nullptr, kVerbs};
 

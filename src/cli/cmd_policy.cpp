@@ -194,12 +194,11 @@ class Trial {
 std::string not_for_policies(const Scale& scale) {
   if (scale.counts_steps())
     return fmt::format(
-        "it counts {} and has no clock, and policies act after some time; pass {} with the time that one {} "
-        "takes",
+        "it counts {} and has no clock, but policies act after some time; pass {} with the time that one {} takes",
         plural(scale.step), name_of(Option::interval), scale.step);
   if (scale.counts_bytes()) return {};
   const bool is_percent = scale.unit == AmountUnit::percent;
-  return fmt::format("its memory is {}, and policies are about bytes; pass {}",
+  return fmt::format("its memory is {}, but policies need bytes; pass {}",
                      is_percent ? "in percent" : "in an unknown unit",
                      name_of(is_percent ? Option::capacity : Option::unit));
 }

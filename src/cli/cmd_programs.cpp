@@ -52,7 +52,7 @@ int forget(const ProgramsOptions& options, const std::string& store, const std::
     if (meant.size() != 1 || options.forget.empty()) {
       console.error(
           fmt::format("cannot forget '{}': {}; 'vramtrack programs' lists the ids", printable(options.forget),
-                      meant.empty() ? "no program has this id" : "several programs have ids that begin like this"));
+                      meant.empty() ? "no program has this id" : "several programs have ids that begin with this"));
       return 2;
     }
     key = meant.front()->key;
@@ -97,13 +97,13 @@ int of_command(const ProgramsOptions& options, const std::string& store, const S
                Console& console) {
   const auto runs = earlier_runs(options.command, store, options.traces);
   if (!runs) {
-    console.error("cannot say what it needed: " + runs.error().message);
+    console.error("cannot determine what it needed: " + runs.error().message);
     return 2;
   }
   if (!runs->any()) {
     console.error(
         "no finished run of exactly this command line is known; 'vramtrack programs' "
-        "lists the programs that are known");
+        "lists the known programs");
     return 2;
   }
   std::string reasons;
@@ -157,11 +157,11 @@ Runner declare(Arguments& arguments) {
       .program();
   add_json(arguments, options->json);
   arguments
-      .repeated("--trace", "FILE", "A trace of 'vramtrack run' of the command: its peak counts, too",
+      .repeated("--trace", "FILE", "A 'vramtrack run' trace of the command; its peak counts, too",
                 text(options->traces))
       .file();
   arguments.option("--store", "FILE", "The store to read (default: this user's store)", text(options->store)).file();
-  arguments.option("--forget", "ID", "Forget the program whose id begins like this, or all", text(options->forget))
+  arguments.option("--forget", "ID", "Forget the program whose id begins with this, or all", text(options->forget))
       .in_manual("Its next run is then judged like a first run.");
   add_sources(arguments, options->config);
   add_config(arguments, options->config);
@@ -171,10 +171,10 @@ Runner declare(Arguments& arguments) {
 }  // namespace
 
 const CommandInfo programs_command{
-    "programs", "List what is remembered of each program's earlier runs: warm-up, level, leaks",
+    "programs", "List what is remembered about each program's earlier runs: warm-up, level, leaks",
     "Examples:\n"
     "  vramtrack programs                      what the judge compares new runs with\n"
-    "  vramtrack programs -- python train.py   will this command find room?\n"
+    "  vramtrack programs -- python train.py   is there room for this command?\n"
     "  vramtrack programs --trace vramtrack.python.4242.trace -- python train.py\n"
     "  vramtrack programs --json               with the curve of each run\n"
     "  vramtrack programs --forget 3f9a01bc    after a program has changed\n"

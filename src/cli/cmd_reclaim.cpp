@@ -166,7 +166,7 @@ int end_all(const std::vector<Candidate>& chosen, const ReclaimOptions& options,
   if (options.watch_s) tools.watch_s = *options.watch_s;
   std::vector<act::Subject> subjects;
   std::transform(chosen.begin(), chosen.end(), std::back_inserter(subjects), subject_of);
-  console.write(fmt::format("Watching {} for up to {}, as what still works is left alone.\n",
+  console.write(fmt::format("Watching {} for up to {}: whatever still works is left alone.\n",
                             chosen.size() == 1 ? "it" : "them", format_duration(tools.watch_s)));
   const std::vector<std::string> life = act::signs_of_life(subjects, tools);
   int exit_code = 0;
@@ -189,7 +189,8 @@ int reclaim(const ReclaimOptions& options, const LayeredConfig& layers, Console&
   const bool is_interactive = ::isatty(STDIN_FILENO) == 1;
   if (!options.yes && !options.dry_run && !is_interactive) {
     console.error(
-        "nothing was done: there is no terminal to ask on; pass --yes, or --dry-run to see what would be done");
+        "nothing was done: there is no terminal to ask for confirmation on; pass --yes, or --dry-run to see what would "
+        "be done");
     return 2;
   }
   LedgerReader machine(config.sources, [&console](const std::string& text) { console.warn(text); });

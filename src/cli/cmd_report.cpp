@@ -173,7 +173,7 @@ Runner declare(Arguments& arguments) {
       "Start at this time, for example 2026-01-02T03:04, yesterday, or 8h (before now; default for a store: 24h)");
   add_gpus(arguments, options->gpus);
   const std::vector<std::string> formats = names_of(forms());
-  arguments.format(formats, "Write as: " + joined(formats) + " (default: as --output ends, or text)",
+  arguments.format(formats, "Write as: " + joined(formats) + " (default: by the ending of --output, or text)",
                    text(options->format));
   arguments.output(options->output);
   arguments

@@ -69,7 +69,7 @@ std::vector<std::string> gaps_of_limit(const run::RunOutcome& outcome) {
   if (gaps.empty() && !obeys)
     gaps.push_back(fmt::format(
         "the limit of {} was not enforced: no call to a GPU driver was seen. The program uses no GPU, or it opens the "
-        "driver where the probe does not see it: docs/run.md says what is seen",
+        "driver where the probe does not see it: docs/run.md describes what it sees",
         limit));
   return gaps;
 }
@@ -90,7 +90,8 @@ std::string nothing_recorded_words(const ProgramEnd& end) {
   const int signal = end.exit_code.value_or(0) - 128;
   if (const char* const known = signal > 0 ? ::sigdescr_np(signal) : nullptr; known != nullptr)
     return fmt::format(
-        "nothing was recorded; by its status of {} the program, or one that it started, was killed by signal {} ({})",
+        "nothing was recorded; judging by its status of {}, the program, or one that it started, was killed by signal "
+        "{} ({})",
         *end.exit_code, signal, known);
   return "nothing was recorded: the program called no GPU API that the probe sees (CUDA, HIP, OpenCL, Vulkan, Level "
          "Zero), or the probe could not be loaded into it (static and setuid programs)";
@@ -168,7 +169,7 @@ int run_command_with(const RunOptions& options, const LayeredConfig& layers, Con
   for (const std::string& gap : gaps_of_limit(*outcome)) console.error(gap);
   if (const int status = shell_status(outcome->end); status != 0) return status;
   if (options.fails_on_leak && outcome->trace.empty() && !outcome->is_incomplete)
-    console.error("--fail-on-leak: nothing was recorded, so that a leak cannot be ruled out");
+    console.error("--fail-on-leak: nothing was recorded, so a leak cannot be ruled out");
   return own_status(options, *outcome, found);
 }
 
@@ -179,7 +180,7 @@ Runner declare(Arguments& arguments) {
       .required()
       .program();
   arguments
-      .option("--output", "FILE", "The trace file; %p is a process id (default vramtrack.PROGRAM.%p.trace)",
+      .option("--output", "FILE", "The trace file; %p is the process id (default vramtrack.PROGRAM.%p.trace)",
               file_to_write(settings.output))
       .file();
   arguments.flag("--watch", "Print alerts while the program runs, each with the lines that grow", options->watches);
@@ -214,7 +215,7 @@ const CommandInfo run_command{
     "  vramtrack run --watch --output job.trace -- python train.py\n"
     "  vramtrack run --limit 20GiB -- ./server\n"
     "  vramtrack run --fail-on-leak -- python -m pytest tests/gpu\n"
-    "Exit: the program's own status (128 + the signal that killed it), 1 with --fail-on-leak where a line leaks,\n"
+    "Exit: the program's own status (128 + the signal that killed it), 1 with --fail-on-leak if a line leaks,\n"
     "2 the program did not start, a limit was not enforced in every process that uses a GPU, or, with --fail-on-leak,\n"
     "the recording is missing or incomplete, 3 with --fail-on-leak if a line is suspected (it began to grow late). See "
     "docs/run.md.",

@@ -124,7 +124,7 @@ Runner declare_add(Arguments& arguments) {
   arguments.option("--for", "DURATION", "How long: 30min, 2h, 3d", at_most_a_year(options->for_s)).required();
   arguments.option("--in", "DURATION", "Start after this long (default: immediately)", at_most_a_year(options->in_s));
   arguments.option("--comment", "TEXT", "The reason, shown with the silence", text(silence.comment));
-  arguments.option("--by", "NAME", "Who silences (default: your user name)", text(silence.by));
+  arguments.option("--by", "NAME", "Who creates the silence (default: your user name)", text(silence.by));
   add_json(arguments, options->json);
   add_config(arguments, options->config);
   return configured<SilenceOptions>(options, add);
@@ -149,8 +149,8 @@ constexpr CommandInfo kAdd{"add", "Mute notifications for matching alerts",
                            "  vramtrack silence add --gpu 0 --for 2h --comment 'driver update'\n"
                            "  vramtrack silence add --command 'preload.*--warm' --for 1d\n"
                            "  vramtrack silence add --all --in 30min --for 4h --comment 'maintenance'\n"
-                           "Several conditions must all match. Alerts are still raised and shown.\nThose that are "
-                           "still active when the silence ends are notified then.\nExit: 0 silenced, 2 failed.",
+                           "Several conditions must all match. Alerts are still raised and shown.\nIf they are still "
+                           "active when the silence ends, notifications are sent then.\nExit: 0 silenced, 2 failed.",
                            declare_add};
 constexpr CommandInfo kList{"list", "List the silences that have not ended",
                             "Example:\n  vramtrack silence list\nExit: 0, or 2 if no agent answers.", declare_list};

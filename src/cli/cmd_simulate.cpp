@@ -191,7 +191,7 @@ class Simulation {
       case Stop::interrupt:
         return "you stopped the simulation";
       case Stop::time_is_up:
-        return "the time given by --duration was up";
+        return "the time given by --duration has elapsed";
       case Stop::end_of_scenario:
         return "the simulation ended first";
     }
@@ -309,12 +309,12 @@ Runner declare(Arguments& arguments) {
   add_seed(arguments, options->seed, "Random seed (default: the scenario's)");
   arguments.option("--csv", "FILE", "Also write the device samples as an nvidia-smi log", file_to_write(options->csv))
       .file()
-      .in_manual("Its times are UTC, and say so.");
+      .in_manual("Its times are in UTC and marked as such.");
   arguments
       .option("--process-csv", "FILE", "Also write the process samples as an nvidia-smi log",
               file_to_write(options->process_csv))
       .file()
-      .in_manual("Its times are UTC, and say so.");
+      .in_manual("Its times are in UTC and marked as such.");
   arguments.flag("--notify", "Send the simulated alerts to the receivers of [notify], marked as simulated",
                  options->notify);
   add_json(arguments, options->json);

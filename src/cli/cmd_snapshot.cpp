@@ -67,8 +67,8 @@ Status replay(SnapshotWork& work, trace::TraceInput input) {
   std::erase_if(*streams,
                 [&](const trace::StreamReplay& s) { return work.device().value_or(s.device()) != s.device(); });
   if (streams->empty())
-    return fail(work.device() ? fmt::format("--device {}: {} has no data of this device; it has {}", *work.device(),
-                                            named.file, known.empty() ? "none" : known)
+    return fail(work.device() ? fmt::format("--device {}: {} has no data for this device; devices with data: {}",
+                                            *work.device(), named.file, known.empty() ? "none" : known)
                               : named.file + ": has no event");
   work.snapshots.push_back(std::move(named));
   work.streams = std::move(*streams);
@@ -104,7 +104,7 @@ Status read(SnapshotWork& work, trace::TraceInput input, const std::string& file
   }
   const std::vector<std::uint32_t> known = trace::known_devices(*snapshot);
   if (work.device() && std::find(known.begin(), known.end(), *work.device()) == known.end())
-    return fail(fmt::format("--device {}: {} has no data of this device; it has {}", *work.device(), file,
+    return fail(fmt::format("--device {}: {} has no data for this device; devices with data: {}", *work.device(), file,
                             devices_words(known)));
   for (const std::string& note : snapshot->notes) work.console.warn(fmt::format("{}: {}", file, note));
   work.snapshots.push_back(std::move(*snapshot));

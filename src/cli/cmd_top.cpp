@@ -160,7 +160,7 @@ int top(const TopOptions& given, const LayeredConfig& layers, Console& console) 
   if (options.files.empty() && options.scenario.empty())
     for (std::string& user : options.only.users) {
       auto listed = listed_user(user);
-      if (!listed) return failed(console, fmt::format("--user: no user of this machine is named '{}'", user));
+      if (!listed) return failed(console, fmt::format("--user: no user on this machine is named '{}'", user));
       user = std::move(*listed);
     }
   if (!options.files.empty()) return replay_top(options, config, console);
@@ -178,7 +178,7 @@ int top(const TopOptions& given, const LayeredConfig& layers, Console& console) 
   input.sources = open_live_sources(config.sources, *input.catalog, reasons);
   if (input.sources.empty()) {
     if (!options.or_simulate)
-      return failed(console, fmt::format("no GPU to watch: {}; 'vramtrack doctor' shows what to do, 'vramtrack top "
+      return failed(console, fmt::format("no GPU to watch: {}; 'vramtrack doctor' shows what to do, and 'vramtrack top "
                                          "--scenario leaking_training' needs no GPU",
                                          reasons));
     TopOptions simulated = options;
@@ -238,7 +238,7 @@ const CommandInfo top_command{"top",
                               "  vramtrack top --replay old.db --since 8h   the last eight hours of a store\n"
                               "  vramtrack top --replay gpu.csv apps.csv    logs of nvidia-smi\n"
                               "  vramtrack top --scenario leaking_training  needs no GPU\n"
-                              "Exit: 0 ended, 1 with --replay: the recording was played to its end and has leaked, 2 "
+                              "Exit: 0 ended, 1 with --replay: the recording was played to its end and shows a leak, 2 "
                               "nothing to show.",
                               declare};
 

@@ -102,7 +102,7 @@ int run_export(const TraceOptions& options, Console& console) {
   if (options.format == "chrome" || options.format == "csv") {
     if (!options.from.empty() || !options.to.empty())
       return trace_failed(
-          console, {"--since and --until apply to pprof, speedscope and folded: chrome and csv have all events"});
+          console, {"--since and --until apply to pprof, speedscope and folded: chrome and csv contain all events"});
     return run_events(options, console);
   }
   if (options.format == "pprof" && options.output.empty() && console.is_terminal())

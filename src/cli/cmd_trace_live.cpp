@@ -289,7 +289,7 @@ int run_live(const LiveOptions& given, Console& console) {
       if (!had_target && (*recording)->running() > 0) {
         had_target = true;
         if (Status kept = output.keep(); !kept) return trace_failed(console, kept.error());
-        console.write(fmt::format("tracing {} process{}; memory that was there before is not counted\n",
+        console.write(fmt::format("tracing {} process{}; memory allocated before is not counted\n",
                                   (*recording)->running(), (*recording)->running() == 1 ? "" : "es"));
       }
       // The named programs have ended, and all that they started.
@@ -347,9 +347,10 @@ Runner declare_live(Arguments& arguments) {
   arguments.option("--job", "ID", "The processes of a Slurm job, or of one of its steps", text(options->job));
   arguments.option("--user", "NAME", "The processes of a user", text(options->user));
   arguments.flag("--all", "All processes that use a GPU library", options->all);
-  arguments.flag("--nvidia-ioctls",
-                 "Experiment: count what NVIDIA's kernel module gives, too, and show what no library was asked for",
-                 options->nvidia_ioctls);
+  arguments.flag(
+      "--nvidia-ioctls",
+      "Experimental: also count what NVIDIA's kernel module hands out, and show memory that no library was asked for",
+      options->nvidia_ioctls);
   arguments.option("--duration", "DURATION", "End after this time (default: at Ctrl-C, or when the process ends)",
                    duration(options->seconds));
   arguments

@@ -87,7 +87,7 @@ class Teller {
       console_.write(wait_json(look, "timeout", waited_s()));
     else
       console_.error(
-          fmt::format("gave up after {} of waiting for {}:\n{}  'vramtrack holders' as root shows more; 'vramtrack "
+          fmt::format("gave up after waiting {} for {}:\n{}  'vramtrack holders' as root shows more; 'vramtrack "
                       "reclaim' ends orphaned workers",
                       format_duration(*options_.timeout_s), printable(wait_words(options_.what)), wait_text(look)));
     return kTimedOut;
@@ -157,18 +157,20 @@ Runner declare(Arguments& arguments) {
                    what.gpus.push_back(word);
                    return {};
                  });
-  arguments.option("--free", "SIZE", "Until this much memory is free on each of the GPUs: 20GiB",
+  arguments.option("--free", "SIZE", "Wait until this much memory is free on each of the GPUs: 20GiB",
                    device_memory([&what](std::uint64_t bytes) { what.free_bytes = bytes; }));
-  arguments.flag("--empty", "Until no process holds GPU memory and none is left over", what.is_empty)
-      .in_manual("Services of the driver and of the display do not count, nor does what the driver keeps for itself.");
+  arguments.flag("--empty", "Wait until no process holds GPU memory and none is left over", what.is_empty)
+      .in_manual(
+          "Services of the driver and of the display do not count, and neither does what the driver keeps for itself.");
   constexpr std::uint64_t kMostPids = 0xffffffffU;
   arguments.list(
-      "--pid", "N", "Until this process holds no GPU memory; with --gone, until it has ended",
+      "--pid", "N", "Wait until this process holds no GPU memory; with --gone, until it has ended",
       whole_number([&what](std::uint64_t n) { what.pids.push_back(static_cast<std::uint32_t>(n)); }, 1, kMostPids));
-  arguments.flag("--gone", "With --pid: until the process has ended and the driver no longer lists it", what.is_gone)
+  arguments
+      .flag("--gone", "With --pid: wait until the process has ended and the driver no longer lists it", what.is_gone)
       .in_manual("A later process with the same pid is another process: start times distinguish them.");
-  arguments.list("--user", "NAME", "Until no process of this user holds GPU memory", text(what.users));
-  arguments.list("--container", "ID", "Until no process of this container or pod (by UID) holds GPU memory",
+  arguments.list("--user", "NAME", "Wait until no process of this user holds GPU memory", text(what.users));
+  arguments.list("--container", "ID", "Wait until no process of this container or pod (by UID) holds GPU memory",
                  text(what.containers));
   arguments.option("--timeout", "DURATION", "Give up after this long (default: never)", duration(options->timeout_s));
   add_interval(arguments, options->config);

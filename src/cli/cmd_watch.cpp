@@ -125,7 +125,7 @@ int watch(const WatchOptions& options, const LayeredConfig& layers, Console& con
     warn_of_agent(config.agent, console);
     if (!options.or_simulate) {
       console.error(fmt::format(
-          "no GPU to watch: {}; 'vramtrack doctor' shows what to do, 'vramtrack simulate' needs no GPU", reasons));
+          "no GPU to watch: {}; 'vramtrack doctor' shows what to do, and 'vramtrack simulate' needs no GPU", reasons));
       return 2;
     }
     SimulateOptions simulated;

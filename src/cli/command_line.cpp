@@ -386,7 +386,8 @@ Parsed parse_command_line(std::span<const CommandInfo* const> commands, int give
     return {{},
             2,
             {},
-            fmt::format("'{}' is not in this program, which 'make run' built; 'make build' builds all commands", name)};
+            fmt::format("'{}' is not part of this program, which 'make run' built; 'make build' builds all commands",
+                        name)};
   CLI::App app("Finds GPU memory leaks: which process leaks, how fast, and when memory will run out", "vramtrack");
   app.set_help_flag("-h,--help", "Print this help");
   app.set_version_flag("-v,--version", std::string("vramtrack ") + VRAMTRACK_VERSION, "Print the version");

@@ -8,7 +8,7 @@
 namespace vramtrack::cli {
 namespace {
 
-constexpr std::string_view kWritten = "Written from what the commands declare (src/cli); do not edit.";
+constexpr std::string_view kWritten = "Generated from what the commands declare (src/cli); do not edit.";
 
 std::string replaced(std::string text, std::string_view from, std::string_view to) {
   for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())

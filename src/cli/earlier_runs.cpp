@@ -107,8 +107,8 @@ std::string earlier_runs_text(const EarlierRuns& runs) {
   std::vector<double> traced_bytes = runs.traced_bytes;
   if (!traced_bytes.empty())
     out += fmt::format(
-        "  under the probe ({}): usually {} allocated at the peak, at most {}; contexts and libraries "
-        "come on top\n",
+        "  under the probe ({}): usually {} allocated at the peak, at most {}; contexts and libraries come on top of "
+        "that\n",
         format_count(traced_bytes.size(), "run"), format_bytes(median(traced_bytes)),
         format_bytes(*std::max_element(traced_bytes.begin(), traced_bytes.end())));
   return out;

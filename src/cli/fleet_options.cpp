@@ -69,7 +69,7 @@ void add_fleet_options(Arguments& arguments, FleetOptions& o) {
       .required()
       .in_manual(
           "A server that does not answer is reported, and the machines of the others are judged. A GPU that several "
-          "servers have is one GPU.");
+          "servers report counts once.");
   arguments.repeated("--tenant", "ID", "Read this tenant of Mimir or Cortex (header X-Scope-OrgID)", text(o.tenants));
   arguments.repeated("--only", "LABEL=VALUE", "Read only series with this label; LABEL=~REGEX for several values",
                      text(o.only));
@@ -80,7 +80,7 @@ void add_fleet_options(Arguments& arguments, FleetOptions& o) {
   const std::vector<std::string> paths = {"remote-read", "export", "query-range"};
   arguments
       .option("--read-by", "NAME",
-              "Read by: remote-read, export, query-range (default: the best that the server answers)",
+              "Read by: remote-read, export, query-range (default: the best that the server supports)",
               one_of(paths, o.read_by))
       .completes(paths);
   arguments.option("--step", "DURATION", "Time between two values of query-range (default 30s, at least 1s)",

@@ -72,7 +72,7 @@ void add_sections(std::span<const DeclaredCommand> commands, std::string& out) {
   for (const DeclaredCommand& command : commands) {
     if (has(command, Group::own)) {
       out += fmt::format(".SS {}\n", roff(command.full_name));
-      if (has(command, Group::logs)) out += "Also the options for logs, below.\n";
+      if (has(command, Group::logs)) out += "The options for logs, below, apply, too.\n";
       out += entries(command, Group::own);
     }
     add_sections(command.verbs, out);

@@ -74,7 +74,7 @@ Result<Timestamp> parse_moment(const std::string& option, const std::string& tex
   if (const bool is_number = text.find_first_not_of("0123456789.") == std::string::npos; is_number && !text.empty())
     return fail(before_s.error().during(option));
   return fail(fmt::format(
-      "{} '{}' is not a time; write for example 2026-01-02T03:04, 2026-01-02T03:04:05Z, yesterday, 14:30, or "
+      "{} '{}' is not a time; write, for example, 2026-01-02T03:04, 2026-01-02T03:04:05Z, yesterday, 14:30, or "
       "2h for two hours before now",
       option, text));
 }

@@ -20,12 +20,11 @@ namespace {
 
 /// docs/formats/logs.md says the same: a test compares.
 constexpr const char* kHowChosen =
-    "Without it, the format is recognised from the first 256 KiB of the log, not by the name of the file. The surest "
-    "match "
-    "is taken: the output of a tool, by its own marks; then text of which a third of the lines are figures of memory "
-    "with words; then tables with titles; then text with fewer such figures; then tables without titles. A log that "
-    "the "
-    "format cannot read is tried as text before it is refused. A log is read as text if --line-pattern is given.";
+    "Without it, the format is recognised from the first 256 KiB of the log, not by the name of the file. The most "
+    "certain match wins: first the output of a known tool, by its own markers; then text in which a third of the lines "
+    "have memory figures among words; then tables with column titles; then text with fewer such figures; then tables "
+    "without titles. A log that does not fit the format is tried as text before it is refused. A log is read as text "
+    "if --line-pattern is given.";
 
 const std::vector<std::string> kUnits = {"B", "KiB", "MiB", "GiB", "MB", "GB", "megabytes", "gigabytes"};
 
@@ -46,7 +45,7 @@ void add_log_arguments_without_interval(Arguments& arguments, LogArguments& into
   arguments
       .option("--capacity", "SIZE", "Capacity of devices whose log gives none, for example 24GiB",
               capacity(into.capacity_bytes))
-      .in_manual("Without a capacity, no time to out-of-memory is given.");
+      .in_manual("Without a capacity, the time to out-of-memory cannot be predicted.");
   arguments.option("--start", "TIME", "When the recording began, for logs without times or dates", text(into.start));
   arguments
       .option("--unit", "UNIT", "Unit of used-memory figures that have none: " + joined(kUnits),
@@ -55,10 +54,11 @@ void add_log_arguments_without_interval(Arguments& arguments, LogArguments& into
       .in_manual("MB is 2^20 bytes, as in logs; megabytes are 10^6 bytes.");
   arguments
       .option("--line-pattern", "REGEX",
-              "Read lines of other text with this regular expression; it has the group (?<used>...) and optional ones",
+              "Read other text line by line with this regular expression; it needs the group (?<used>...), and others "
+              "are optional",
               text(into.line_pattern))
       .in_manual(
-          "A regular expression in the syntax of RE2, with named groups: time, step, used, total, free, allocated, "
+          "A regular expression in RE2 syntax, with named groups: time, step, used, total, free, allocated, "
           "reserved, "
           "gpu, "
           "uuid, pid, name and user. "

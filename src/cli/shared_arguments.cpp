@@ -33,9 +33,9 @@ void add_detector(Arguments& arguments, ConfigRequest& into) {
 
 void add_lead_time(Arguments& arguments, ConfigRequest& into) {
   arguments.option("--lead-time", "DURATION",
-                   "Raise a leak's alert when memory may run out within this time, or within a third of the growth's "
-                   "life if that is less; at once where the capacity is not known or a framework's log shows live "
-                   "memory that grows (default 1h)",
+                   "Raise a leak's alert when memory may run out within this time, or in the last third of the growth "
+                   "if that is shorter; immediately if the capacity is unknown, or if a framework's log shows that "
+                   "live memory grows (default 1h)",
                    duration([&into](double seconds) {
                      into.overrides.push_back({"alert.lead-time-minutes", seconds / kSecondsPerMinute, "--lead-time"});
                    }));
@@ -45,7 +45,7 @@ void add_interval(Arguments& arguments, ConfigRequest& into) {
   arguments.option("--interval", "DURATION", "Time between two samples (default 1s)", duration([&into](double seconds) {
                      into.overrides.push_back({"watch.interval-seconds", seconds, "--interval"});
                    }));
-  arguments.option("-n", "SECONDS", "The same in seconds, like watch(1)", [&into](const std::string& word) -> Status {
+  arguments.option("-n", "SECONDS", "The same in seconds, as in watch(1)", [&into](const std::string& word) -> Status {
     double seconds = 0;
     constexpr double kLeast_s = 1e-3;
     if (const Status read = number(seconds, kLeast_s, kSecondsPerDay)(word); !read) return read;

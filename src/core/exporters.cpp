@@ -92,7 +92,7 @@ Exporter read_exporter(const toml::table& table, TableReader& reader) {
     } else if (name == "busy_unit") {
       const std::string unit = reader.text(name, node);
       if (unit != "percent" && unit != "ratio")
-        reader.refuse(node, fmt::format("\"{}\" is not a unit of a share of time; expected percent or ratio", unit));
+        reader.refuse(node, fmt::format("\"{}\" is not a unit for a share of time; expected percent or ratio", unit));
       out.busy_unit = unit == "ratio" ? 1 : 0.01;
     } else if (name == "process_unit") {
       out.process_unit_bytes = reader.unit(name, node);
@@ -107,7 +107,7 @@ Exporter read_exporter(const toml::table& table, TableReader& reader) {
     }
   }
   if (out.name.empty()) reader.refuse(table, "an exporter has no name; add name = \"...\"");
-  if (out.used.empty()) reader.refuse(table, "an exporter has no metric of used memory; add used = [\"...\"]");
+  if (out.used.empty()) reader.refuse(table, "an exporter has no metric for used memory; add used = [\"...\"]");
   if (!table.contains("unit")) reader.refuse(table, "an exporter has no unit; add unit = \"bytes\" or \"MiB\"");
   if (out.host_labels.empty()) out.host_labels = {"instance"};
   if (out.device_labels.empty() && out.index_labels.empty())

@@ -33,7 +33,7 @@ constexpr std::string_view kAnyCauses =
 constexpr std::string_view kAnyNext =
     "run one iteration or request many times with the same input: a cache stops growing, a leak does not|"
     "compute-sanitizer --tool memcheck --leak-check full names CUDA allocations that are never freed|"
-    "restart the process as a stop-gap before the time predicted for running out";
+    "restart the process as a stop-gap before memory is predicted to run out";
 
 /// The lines of the list that hold for programs of that kind.
 std::vector<std::string> lines_of(std::string_view list, ProgramKind kind) {

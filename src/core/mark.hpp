@@ -21,7 +21,7 @@ inline constexpr std::size_t kMostMarkBytes = 64;
 
 /// NAME or NAME=NUMBER; the last '=' decides. The error says what is wrong with it.
 inline Result<Mark> parse_mark(std::string_view text) {
-  if (text.size() > kMostMarkBytes) return fail("a mark has at most 64 bytes");
+  if (text.size() > kMostMarkBytes) return fail("a mark can have at most 64 bytes");
   const std::size_t equals = text.rfind('=');
   Mark out{std::string(text.substr(0, equals)), {}};
   if (out.name.empty()) return fail("a mark needs a name: NAME, which counts by itself, or NAME=NUMBER: step=1200");

@@ -51,7 +51,7 @@ bool is_strangers(const FileWay& way, const struct stat& info) {
 Result<int> open_there(const FileWay& way, const std::string& path, unsigned mode) {
   struct stat info {};
   if (is_there(way, info) && is_strangers(way, info))
-    return of_another_user(path, "another user has made it in a folder where everybody may");
+    return of_another_user(path, "another user created it, in a folder that everybody can write to");
   // What a process has open has no name there: /dev/stdout leads to "pipe:[1234]" in /proc/self/fd. The kernel makes
   // these links.
   struct statfs system {};

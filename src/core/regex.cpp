@@ -35,7 +35,7 @@ std::string fault(const RE2& regex) {
     case RE2::ErrorRepeatArgument:
       return "there is nothing for *, + or ? to repeat";
     case RE2::ErrorRepeatOp:
-      return "two of *, + and ? follow each other";
+      return "*, + or ? directly follows another";
     case RE2::ErrorBadCharRange:
       return "a [range] is out of order, or its [:class:] is unknown";
     case RE2::ErrorBadNamedCapture:

@@ -286,7 +286,7 @@ Status LayeredConfig::apply_assignment(std::string_view assignment, std::string_
   const auto equals = assignment.find('=');
   if (equals == std::string_view::npos || equals == 0)
     return fail(
-        fmt::format("'{}' is not section.key=value; write for example detection.min-r-squared=0.8", assignment));
+        fmt::format("'{}' is not section.key=value; write, for example, detection.min-r-squared=0.8", assignment));
   const std::string_view name = assignment.substr(0, equals);
   const std::string_view text = assignment.substr(equals + 1);
   const Setting* setting = find_setting(name);

@@ -65,7 +65,7 @@ Result<double> parse_duration_s(std::string_view text) {
     for (const Unit& u : kUnits)
       if (u.name == name) return number * u.factor;
   }
-  return fail(fmt::format("'{}' is not a duration; write for example 30s, 5min, 1.5h or 2d", text));
+  return fail(fmt::format("'{}' is not a duration; write, for example, 30s, 5min, 1.5h or 2d", text));
 }
 
 Result<std::uint64_t> parse_bytes(std::string_view text) {
@@ -95,7 +95,7 @@ Result<std::uint64_t> parse_bytes(std::string_view text) {
       if (u.name == name && number * u.factor < 1.8e19)
         return static_cast<std::uint64_t>(std::llround(number * u.factor));
   }
-  return fail(fmt::format("'{}' is not a size; write for example 24GiB, 512MiB or a number of bytes", text));
+  return fail(fmt::format("'{}' is not a size; write, for example, 24GiB, 512MiB or a number of bytes", text));
 }
 
 }  // namespace vramtrack

@@ -171,7 +171,7 @@ Result<TimeZone> TimeZone::parse(std::string_view bytes) {
     time_bytes = 8;
   }
   if (bytes.size() < at + header->block_bytes(time_bytes)) {
-    return fail(fmt::format("byte {}: expected {} bytes of table, the file ends at byte {}", at,
+    return fail(fmt::format("byte {}: expected {} bytes of table, but the file ends at byte {}", at,
                             header->block_bytes(time_bytes), bytes.size()));
   }
 

@@ -84,7 +84,7 @@ inline constexpr auto kFields<Finding> = std::make_tuple(
           "true for a leak; a single spike that stabilised is not a leak"),
     field("state", &Finding::state, {.verdict = 2, .dissent = 3, .status = 1},
           "`steady`, `warming_up`, `cycling`, `growing` (rises, not yet decidable), `leaking`, `slow_growth`, "
-          "`spiked`, `falling`, `too_short`, `loading` (rises by what it reads, or before it begins to work)"),
+          "`spiked`, `falling`, `too_short`, `loading` (it rises by what it reads, or before it begins to work)"),
     field("pattern", &Finding::pattern, {.verdict = 3, .dissent = 4, .alert = 6, .status = 2},
           "`gradual_leak`, `sudden_spike`, `cyclic`, `step_increase`, `unknown`, `none`"),
     field("spike", &Finding::spike, {.verdict = 4},
@@ -110,9 +110,10 @@ template <>
 inline constexpr auto kFields<Suspect> = std::make_tuple(
     field("pid", &Suspect::pid, {.suspect = 1}, "null if the GPU grows and no visible process does",
           {.null_when_none = true}),
-    field("pid_start_ticks", &Suspect::pid_start_ticks, {}, "its start, which tells a reused pid apart"),
+    field("pid_start_ticks", &Suspect::pid_start_ticks, {}, "its start, which distinguishes a reused pid"),
     field("command", &Suspect::command, {.suspect = 2}, "its command line", {.null_when_none = true}),
-    field("share", &Suspect::share, {.suspect = 3}, "of the device's growth since the onset", {.unit = Unit::ratio}));
+    field("share", &Suspect::share, {.suspect = 3}, "its share of the device's growth since the onset",
+          {.unit = Unit::ratio}));
 
 template <>
 inline constexpr auto kFields<End> = std::make_tuple(
@@ -120,14 +121,15 @@ inline constexpr auto kFields<End> = std::make_tuple(
           "`out_of_memory`: it grew, and its next samples would have reached the limit, or the source reported it; "
           "`host_out_of_memory`: the kernel ended it because the host's memory, or its cgroup's, ran out; "
           "`ended_near_limit`: little was free; `ended`"),
-    field("time", &End::time, {.end = 2}, "of the last sample before the end"),
-    field("pid", &End::pid, {.end = 3}, "of the process that ended; null: not known", {.null_when_none = true}),
-    field("pid_start_ticks", &End::pid_start_ticks, {}, "its start, which tells a reused pid apart"),
-    field("used_bytes", &End::used_bytes, {.end = 4}, "of the series, at that time"),
-    field("command", &End::command, {.end = 5}, "of the process that ended", {.null_when_none = true}),
-    field("growth_bytes_per_s", &End::growth_bytes_per_s, {.end = 6}, "at that time; null: it did not grow"),
+    field("time", &End::time, {.end = 2}, "the time of the last sample before the end"),
+    field("pid", &End::pid, {.end = 3}, "the pid of the process that ended; null: not known", {.null_when_none = true}),
+    field("pid_start_ticks", &End::pid_start_ticks, {}, "its start, which distinguishes a reused pid"),
+    field("used_bytes", &End::used_bytes, {.end = 4}, "memory in use by the series at that time"),
+    field("command", &End::command, {.end = 5}, "command line of the process that ended", {.null_when_none = true}),
+    field("growth_bytes_per_s", &End::growth_bytes_per_s, {.end = 6},
+          "rate of growth at that time; null: it did not grow"),
     field("onset", &End::onset, {.end = 7}, "when that growth began"),
-    field("confidence", &End::confidence, {.end = 8}, "probability that it was a leak, as last told",
+    field("confidence", &End::confidence, {.end = 8}, "probability that it was a leak, as last reported",
           {.unit = Unit::ratio}),
     field("r_squared", &End::r_squared, {.end = 9}, "how well a straight line fits that growth", {.unit = Unit::ratio}),
     field("while_loading", &End::while_loading, {.end = 10},
@@ -137,11 +139,12 @@ template <>
 inline constexpr auto kFields<Run> = std::make_tuple(
     field("begin", &Run::begin, {.run = 1}, "its first sample"),
     field("end", &Run::end, {.run = 2}, "its last sample; null: it is still running"),
-    field("peak_bytes", &Run::peak_bytes, {.run = 3}, "of the device"),
+    field("peak_bytes", &Run::peak_bytes, {.run = 3}, "highest memory in use on the device"),
     field("how", &Run::how, {.run = 4}, "how it ended: see `verdict.end`; `ended` also while it is still running"),
-    field("pid", &Run::pid, {.run = 5}, "of the process that ended with it; null: not known", {.null_when_none = true}),
+    field("pid", &Run::pid, {.run = 5}, "the pid of the process that ended with it; null: not known",
+          {.null_when_none = true}),
     field("growth_bytes_per_s", &Run::growth_bytes_per_s, {.run = 6},
-          "at its end, or now while it goes on; null: it did not grow"),
+          "rate of growth at its end, or now if it is still running; null: it did not grow"),
     field("onset", &Run::onset, {.run = 7}, "when that growth began"),
     field("first_alert", &Run::first_alert, {.run = 8}, "when its first alert was raised that was not withdrawn"),
     field("lead_s", &run_lead_s, {.run = 9}, "seconds from that alert to its end; null: none, or it is still running",
@@ -149,16 +152,16 @@ inline constexpr auto kFields<Run> = std::make_tuple(
 
 template <>
 inline constexpr auto kFields<Verdict> = std::make_tuple(
-    field("time", &Verdict::time, {}, "of the sample it was concluded at"),
+    field("time", &Verdict::time, {}, "the time of the sample at which it was concluded"),
     field(
         "severity", &Verdict::severity, {.verdict = 5, .status = 3},
         "`ok`; `watch`: a leak; `warning`: out of memory within 24 h; `critical`: within 1 h (`[severity]` sets both)"),
-    field("finding", &Verdict::finding, {}, "the winning one"),
+    field("finding", &Verdict::finding, {}, "the finding that won"),
     field("dissent", &Verdict::dissent, {.verdict = 13}, "the findings of the other detectors"),
     field("suspect", &Verdict::suspect, {.verdict = 14, .status = 8},
           "the process whose growth explains the growth of the device"),
     field("framework", &Verdict::framework, {.verdict = 15},
-          "of the process or the suspect: \"PyTorch\", \"vLLM\", ...", {.null_when_none = true}),
+          "framework of the process or the suspect: \"PyTorch\", \"vLLM\", ...", {.null_when_none = true}),
     field("causes", &Verdict::causes, {.verdict = 16}, "the framework's usual causes of a leak"),
     field("advice", &Verdict::advice, {.verdict = 20}, "what to try next"),
     field("end", &Verdict::end, {.verdict = 17},
@@ -170,7 +173,8 @@ inline constexpr auto kFields<Alert> = std::make_tuple(
     field("raised", &Alert::raised, {.alert = 1}, "when the alert was raised"),
     field("cleared", &Alert::cleared, {.alert = 2}, "when the alert ended; null: it is active"),
     field("lead_s", &lead_s, {.alert = 3},
-          "seconds from the raise to the actual end, for example when the process ended or memory ran out; null: it is "
+          "seconds from when it was raised to the actual end, for example when the process ended or memory ran out; "
+          "null: it is "
           "active",
           {.unit = Unit::seconds}),
     field("ended", &Alert::ended, {.alert = 4},
@@ -182,7 +186,7 @@ inline constexpr auto kFields<Alert> = std::make_tuple(
           {.unit = Unit::seconds}),
     field("end_reason", &Alert::end_reason, {}, "why it ended, in words"),
     field("severity", &Alert::severity, {.alert = 7}, "the highest severity that the alert reached"),
-    field("finding", &Alert::finding, {}, "as it was at the raise"),
+    field("finding", &Alert::finding, {}, "as it was when the alert was raised"),
     field(
         "kind", &Alert::kind, {.alert = 13},
         "`leak`; `stall`: a process that holds memory and makes no progress, since its finding's `onset`; "
@@ -197,23 +201,23 @@ inline constexpr auto kFields<Alert> = std::make_tuple(
           "for other kinds",
           {.null_when_none = true}),
     field("incident", &Alert::incident, {.alert = 17},
-          "the incident: alerts that report the same leak have the same; null for a suspicion",
-          {.null_when_none = true}));
+          "the incident: alerts that report the same leak share it; null for a suspicion", {.null_when_none = true}));
 
 template <>
 inline constexpr auto kFields<Stall> = std::make_tuple(
     field("judgement", &Stall::judgement, {.stall = 1},
-          "`stalled`: it should work but does not; `idle`: it is idle by its nature or on purpose; `unclear`"),
+          "`stalled`: it should work but does not; `idle`: it is idle by nature or on purpose; `unclear`"),
     field("cause", &Stall::cause, {.stall = 2},
           "`waits`, `stopped`, `uninterruptible`, `exited`, `orphaned`, `collective`, `busy_loop`, `unread_requests`, "
           "`unknown`"),
-    field("since", &Stall::since, {.stall = 3}, "the last progress that was seen, or the beginning of the watch"),
+    field("since", &Stall::since, {.stall = 3},
+          "the time of the last progress that was seen, or the beginning of the watch"),
     field("stalled_for_s", &Stall::stalled_for_s, {.stall = 9}, "for how long no progress was seen",
           {.unit = Unit::seconds}),
     field("stalled_s", &stalled_s, {.stall = 4}, "the old name of `stalled_for_s`, until the next release",
           {.unit = Unit::seconds}),
     field("confidence", &Stall::confidence, {.stall = 5},
-          "in the judgement; it weighs the evidence and is not a measured frequency", {.unit = Unit::ratio}),
+          "confidence in the judgement; it weighs the evidence and is not a measured frequency", {.unit = Unit::ratio}),
     field("held_bytes", &Stall::held_bytes, {.stall = 6}, "memory that the process holds, on all devices"),
     field("what", &Stall::what, {.stall = 7}, "what the process is: \"Jupyter kernel\", \"vLLM server\"",
           {.null_when_none = true}),

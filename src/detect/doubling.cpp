@@ -128,7 +128,7 @@ Finding DoublingJudge::finding() const {
       f.oom_if_growth_continues_s = left_s;
     const int doublings = doublings_left();
     left = doublings == 0
-               ? "; it cannot double again, so that memory ends when what it holds and what is free is used up"
+               ? "; it cannot double again, so memory runs out when what it holds and what is free are used up"
                : fmt::format("; {} doubling{} left", doublings, doublings == 1 ? "" : "s");
   }
   f.because = fmt::format(

@@ -327,7 +327,7 @@ void Judge::decide(Standing& standing) {
   if (load_of(standing.start(), last_, static_cast<double>(last_bytes_) - standing.start_bytes()))
     return end(standing, AlertEnd::withdrawn, "the program is loading: its growth is not a leak", true);
   if (const LifetimesWord word = lifetimes_of(standing); word.kind == LifetimesWord::Kind::dies)
-    return end(standing, AlertEnd::withdrawn, "what is allocated is given back: " + word.describe(figures_), true);
+    return end(standing, AlertEnd::withdrawn, "what is allocated is released: " + word.describe(figures_), true);
   if (is_held()) return standing.hold(last_);
   const Level& level = scales_.level(standing.level());
   const double paused_s = seconds_between(standing.held_until(), last_);

@@ -92,7 +92,7 @@ Finding Judge::finding() const {
     if (const LifetimesWord word = given_back ? lifetimes_of(*e) : LifetimesWord{}; word.denies())
       f.because = fmt::format("rose {} in {}, but {}", figures_.bytes(e->net_bytes), figures_.span(e->duration_s),
                               word.kind == LifetimesWord::Kind::dies
-                                  ? "what is allocated is given back: " + word.describe(figures_)
+                                  ? "what is allocated is released: " + word.describe(figures_)
                                   : word.describe(figures_));
   }
   return f;

@@ -101,7 +101,7 @@ class Spike final : public AlertingDetector {
       finding.state = window_.size() >= 2 && span_s >= window_s_ ? State::steady : State::too_short;
       finding.because = finding.state == State::steady ? fmt::format("no rise of {:.0f} % within {}",
                                                                      config_.spike_percent, figures_.span(window_s_))
-                                                       : fmt::format("the samples cover {}: at least {} are needed",
+                                                       : fmt::format("the samples cover {}: at least {} is needed",
                                                                      figures_.span(span_s), figures_.span(window_s_));
       return finding;
     }

@@ -83,7 +83,7 @@ void Engine::Core::leave_to_allocator(const SeriesState& s, Explained& v) const 
     if (!f.leak && s.key.metric == Metric::allocator_reserved) return;
     if (!f.leak) f = its;
     f.confidence = std::max(f.confidence, its.confidence);
-    f.because = "live memory grows, by the framework's allocator: " + its.because;
+    f.because = "live memory grows, according to the framework's allocator: " + its.because;
     return;
   }
   if (f.stage == Stage::none && !grows(f)) return;

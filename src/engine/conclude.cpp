@@ -108,7 +108,7 @@ void Engine::Core::leave_to_band(const SeriesState& s, Finding& f) const {
   f.pattern = Pattern::none;
   f.confidence = std::min(f.confidence, 1.0 / (known->swings + 2));  // Laplace's rule of succession
   f.because =
-      fmt::format("has moved up and down between {} and {} before: {} rises like this one were given back; {}",
+      fmt::format("has moved up and down between {} and {} before: {} rises like this one were reversed; {}",
                   scale.bytes(known->lowest_bytes), scale.bytes(known->highest_bytes), known->swings, f.because);
 }
 
@@ -172,11 +172,11 @@ std::optional<MemoryWall> Engine::Core::wall(const SeriesState& process) const {
                     static_cast<std::uint32_t>(nearest->sharing.size()), growth_bytes_per_s(), nearest->name};
 }
 
-/// "; its memory ends at 8.0 GiB, by dmem.max of /pod"; empty: its device ends it.
+/// "; its memory is limited to 8.0 GiB by dmem.max of /pod"; empty: its device ends it.
 std::string Engine::Core::ends_by(const SeriesState& process) const {
   const auto its = wall(process);
   if (!its) return {};
-  return fmt::format("; its memory ends at {}, by {}", scale.bytes(static_cast<double>(its->bytes)), its->name);
+  return fmt::format("; its memory is limited to {} by {}", scale.bytes(static_cast<double>(its->bytes)), its->name);
 }
 
 /// Those whose memory ends where that of the series does, by whatever limit, itself among them.
@@ -218,14 +218,14 @@ std::string Engine::Core::fill_together(const SeriesState& s, Finding& f) const 
   if (share > 0.99) return {};
   if (f.oom_in_s) f.oom_in_s = Interval{f.oom_in_s->low * share, f.oom_in_s->mid * share, f.oom_in_s->high * share};
   if (f.oom_if_growth_continues_s) *f.oom_if_growth_continues_s *= share;
-  return fmt::format(" by {} together", scale.scaled_rate(all_bytes_per_s));
+  return fmt::format(" at {} together", scale.scaled_rate(all_bytes_per_s));
 }
 
 /// Who limits the process's share of the host's memory, once it grows.
 void Engine::Core::end_with_host(const SeriesState& s, Limited& v) const {
   const auto limit = wall(s);
   if (!limit || !grows(v.finding)) return;
-  v.finding.because += fmt::format("; it is the host's memory, which ends at {}, by {}, and of which {} are in use",
+  v.finding.because += fmt::format("; it is host memory, which is limited to {} by {}; {} of that are in use",
                                    scale.bytes(static_cast<double>(limit->bytes)), limit->name,
                                    scale.bytes(static_cast<double>(limit->used_bytes)));
   if (const std::string rate = fill_together(s, v.finding); !rate.empty())
@@ -251,7 +251,7 @@ void Engine::Core::end_with_shared_memory(const SeriesState& s, Finding& f) cons
   constexpr double kClearly = 0.99;  // both figures may be the same one, read at different moments
   if (s.key.metric == Metric::device_used && device.host_end_bytes &&
       *device.host_end_bytes < kClearly * device.capacity_bytes.value_or(0))
-    f.because += fmt::format("; the host's memory ends it at {}", scale.bytes(*device.host_end_bytes));
+    f.because += fmt::format("; the host's memory limits it to {}", scale.bytes(*device.host_end_bytes));
   if (!ends_with_device(s) || wall_in_force(s)) return;
   if (const std::string rate = fill_together(s, f); !rate.empty())
     f.because += "; it and others fill the host's memory" + rate;
@@ -279,7 +279,7 @@ void Engine::Core::end_with_suspect(const SeriesState& device, Attributed& v) co
       if (f.oom_if_growth_continues_s) *f.oom_if_growth_continues_s *= sooner;
     }
     if (const auto limit = wall(s); limit && f.because.find(limit->name) == std::string::npos)
-      f.because += fmt::format("; memory of pid {} ends at {}, by {}", s.key.pid,
+      f.because += fmt::format("; the memory of pid {} is limited to {} by {}", s.key.pid,
                                scale.bytes(static_cast<double>(limit->bytes)), limit->name);
   });
 }

@@ -62,7 +62,7 @@ Alert& HostMemoryOfProcesses::raise(const SeriesState& process, Timestamp time, 
     alert.finding.because +=
         fmt::format(" and {} of the host", scale.bytes(static_cast<double>(known->holding.anonymous_bytes)));
   if (known != nullptr && known->limit_bytes > 0)
-    alert.finding.because += fmt::format(", whose memory ends at {}, by {}",
+    alert.finding.because += fmt::format(", whose memory is limited to {} by {}",
                                          scale.bytes(static_cast<double>(known->limit_bytes)), known->limit_name);
   alert.end_reason = fmt::format("the host's memory ran out, and the kernel ended pid {}", process.key.pid);
   std::vector<Alert>& alerts = alerts_[process.id];

@@ -60,9 +60,9 @@ std::string basis_words(Basis basis) {
     case Basis::lifetimes:
       return "what the program allocates stays";
     case Basis::runs:
-      return "earlier runs of the program tell this one from a healthy one";
+      return "this run differs from healthy earlier runs of the program";
     case Basis::siblings:
-      return "the other ranks of the job stand still";
+      return "the other ranks of the job do not grow";
     case Basis::curve:
       break;
   }
@@ -79,13 +79,13 @@ PageDecision due(const PageFacts& f, const Scale& scale) {
   if (f.basis != Basis::curve) return {Paging::page, basis_words(f.basis)};
   if (f.grown_s < f.least_s)
     return {Paging::shown,
-            fmt::format("it has grown for {}; an alert takes {}", scale.span(f.grown_s), scale.span(f.least_s))};
+            fmt::format("it has grown for {}; an alert requires {}", scale.span(f.grown_s), scale.span(f.least_s))};
   if (f.left_bytes && *f.left_bytes < f.free_bytes)
-    return {Paging::shown, fmt::format("the growth slows down: it goes on for {} at most, and {} are free",
+    return {Paging::shown, fmt::format("the growth is slowing down: it will add at most {}, and {} are free",
                                        scale.bytes(*f.left_bytes), scale.bytes(f.free_bytes))};
   if (f.stood_bytes && f.used_bytes < (1 + kSameHeight) * *f.stood_bytes &&
       kSameHeight * *f.stood_bytes < f.used_bytes + f.free_bytes - *f.stood_bytes)
-    return {Paging::shown, fmt::format("an earlier run stood still at {}", scale.bytes(*f.stood_bytes))};
+    return {Paging::shown, fmt::format("an earlier run levelled off at {}", scale.bytes(*f.stood_bytes))};
   if (!f.left_s) return {Paging::page, "it is not known how much time is left"};
   const double needed = needed_s(f.lead_s, f.grown_s, f.left_s->mid);
   const std::string left = scale.duration(f.left_s->low);
@@ -95,7 +95,7 @@ PageDecision due(const PageFacts& f, const Scale& scale) {
     return {Paging::page, fmt::format("memory may run out in {}{}; {}", left,
                                       is_short ? ", within the last third of this growth" : "", lead)};
   return {Paging::shown,
-          fmt::format("memory lasts for {} at least; an alert is raised when {} are left{}", left, scale.span(needed),
+          fmt::format("memory lasts at least {}; an alert is raised when {} are left{}", left, scale.span(needed),
                       is_short ? fmt::format(", the last third of this growth, which is less than lead-time ({})",
                                              scale.duration(f.lead_s))
                                : std::string(" (lead-time)"))};
@@ -111,7 +111,8 @@ bool has_stood_still(const PageFacts& f) {
 std::string still_words(const PageFacts& f, const Scale& scale) {
   const std::string span = scale.span(std::max(f.still_s, f.flat_s));
   return f.of_device
-             ? fmt::format("the device's memory has not grown for {}: others give back what the process takes", span)
+             ? fmt::format("the device's memory has not grown for {}: others release as much as the process takes",
+                           span)
              : fmt::format("memory has not grown for {}", span);
 }
 

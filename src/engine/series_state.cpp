@@ -174,7 +174,7 @@ Finding SeriesState::finding() const {
   if (!follows_total()) return own;
   Finding of_total = line().detector->finding();
   if (of_total.stage <= own.stage) return own;
-  of_total.because = fmt::format("shown by the device's memory, of whose growth it explains {}: {}",
+  of_total.because = fmt::format("shown by the device's memory, {} of whose growth it explains: {}",
                                  format_percent(std::min(1.0, *explains)), of_total.because);
   return of_total;
 }
@@ -262,9 +262,8 @@ void SeriesState::name_framework(Verdict& verdict, const Catalog& catalog) const
     process = catalog.process({verdict.suspect->pid, verdict.suspect->pid_start_ticks, key.host});
   if (is_of_host(key.metric) && grows(verdict.finding))
     verdict.advice = {
-        "the memory is the host's, not the GPU's: 'memray attach' or heaptrack name the lines that allocate it, and "
-        "the "
-        "largest mappings of /proc/PID/smaps show it where a library maps memory by itself"};
+        "this is host memory, not GPU memory: 'memray attach' or heaptrack names the lines that allocate it, and if a "
+        "library maps memory itself, the largest mappings in /proc/PID/smaps show it"};
   if (process == nullptr || process->framework.empty()) return;
   verdict.framework = process->framework;
   if (!grows(verdict.finding)) return;

@@ -100,7 +100,7 @@ class Judge {
   }
 
   std::optional<Stall> stopped(double quiet_s) {
-    because(p_.frozen ? "its cgroup is frozen, as by 'docker pause'"
+    because(p_.frozen ? "its cgroup is frozen, for example by 'docker pause'"
                       : fmt::format("it was stopped by a signal (state T); 'kill -CONT' resumes it"));
     if (rests_by_nature(p_)) {
       describe_nature();
@@ -141,8 +141,8 @@ class Judge {
     describe_rest();
     if (!f_.knows_gpu) {
       because(
-          "whether its kernels ran is not known: other processes use its GPU, and the driver does not report which "
-          "one");
+          "whether its kernels ran is not known: other processes use its GPU, and the driver does not report whose "
+          "kernels run");
       confidence += kNoGpu;
     }
     if (!f_.knows_io) {
@@ -158,7 +158,7 @@ class Judge {
       confidence += kForeground;
     }
     if (p_.parent_cpu_s && f_.parent_quiet_s < window_s_) {
-      because(fmt::format("its parent, pid {}, works: it may wait for the next task", p_.parent_pid));
+      because(fmt::format("its parent, pid {}, is working: it may be waiting for the next task", p_.parent_pid));
       confidence += kParentWorks;
     }
     if (quiet_s >= 4 * window_s_) confidence += kLong;
@@ -172,18 +172,20 @@ class Judge {
   std::optional<Stall> spins_on_gpu(double for_s) {
     if (rests_by_nature(p_) || p_.tracer_pid != 0) return std::nullopt;
     because(
-        "its GPU is busy, and hardly any memory is read or written there: a kernel spins, as in a collective of NCCL");
+        "its GPU is busy, and hardly any memory is read or written there: a kernel spins, as in an NCCL collective");
     if (f_.cool) because("the GPU draws less than half of its power limit");
     because("its memory did not change, and it read and wrote nothing");
     const double cool = f_.cool ? kCool : 0;
     if (f_.peers > 0 && f_.peers_spin == f_.peers) {
-      because(fmt::format("{} the same: all ranks wait, and which one is the cause cannot be told from outside",
-                          counted(f_.peers, "sibling of its job does", "siblings of its job do")));
+      because(fmt::format(
+          "{} the same: all ranks are waiting, and which one is the cause cannot be determined from outside",
+          counted(f_.peers, "sibling of its job does", "siblings of its job do")));
       return conclude(stalled, StallCause::collective, for_s, kCollective + cool);
     }
-    because(f_.peers > 0
-                ? "not all of its siblings do so: it may wait for one of them"
-                : "no sibling is seen here: it may wait for a rank on another machine, or compute without memory");
+    because(
+        f_.peers > 0
+            ? "not all of its siblings do so: it may be waiting for one of them"
+            : "no sibling is seen here: it may be waiting for a rank on another machine, or computing without memory");
     return conclude(unclear, StallCause::collective, for_s, kGpuSpinsAlone + cool);
   }
 
@@ -230,8 +232,8 @@ class Judge {
   [[nodiscard]] std::string waits_in() const { return p_.waits_in.empty() ? "" : ", in " + p_.waits_in; }
 
   void describe_rest() {
-    std::string words = f_.knows_gpu ? "no kernel of it ran" : "no kernel of it was seen";
-    words += fmt::format(", it used {} of a core", format_percent_exact(f_.cpu_ratio));
+    std::string words = f_.knows_gpu ? "it ran no kernel" : "it was not seen to run a kernel";
+    words += fmt::format(", used {} of a core", format_percent_exact(f_.cpu_ratio));
     if (f_.knows_io) words += ", read and wrote nothing";
     words += ", and its GPU memory did not change";
     because(words);

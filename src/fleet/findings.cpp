@@ -249,7 +249,7 @@ void find_nodes(const std::vector<Run>& runs, std::vector<FleetFinding>& out) {
         suspicion.p_value <= 0.05
             ? fmt::format(
                   "This points at the node: check its driver, its configuration and its GPUs (vramtrack doctor "
-                  "--health); chance alone would do this in {} of cases.",
+                  "--health); chance alone would produce this in {} of cases.",
                   format_percent(suspicion.p_value))
             : fmt::format(
                   "Check the node (vramtrack doctor --health), and what only this rank does: a leak on one of {} nodes "

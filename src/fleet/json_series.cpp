@@ -63,13 +63,14 @@ Status read_answer(std::string_view body, std::string& lacks, Data data) {
     if (key == "warnings")
       return in.array([&] { return in.text(warning) && (add_once(lacks, warning), true); }) || in.skip();
     if (key == "isPartial" && in.truth(is_partial)) {
-      if (is_partial) add_once(lacks, "a part of its storage did not answer");
+      if (is_partial) add_once(lacks, "part of its storage did not answer");
       return true;
     }
     return in.skip();
   });
   if (outcome.status == "error")
-    return fail(fmt::format("the server says: {}", outcome.error.empty() ? "error, without a reason" : outcome.error));
+    return fail(
+        fmt::format("the server reports: {}", outcome.error.empty() ? "error, without a reason" : outcome.error));
   if (!read)
     return fail(
         fmt::format("the answer is not what Prometheus's API returns (at byte {} of {})", in.offset(), body.size()));

@@ -53,8 +53,9 @@ void add_verdicts(Families& out, const Scan& scan) {
   Family low(out, "vramtrack_oom_eta_low_seconds", "Time until memory runs out: 10th percentile.");
   Family high(out, "vramtrack_oom_eta_high_seconds", "Time until memory runs out: 90th percentile.");
   Family used(out, "vramtrack_fleet_leaking_used_bytes", "Memory in use on a device that leaks.");
-  Family paged(out, "vramtrack_device_leak_paged",
-               "1 while an alert of a leak of the device is active; 0 while it leaks and nobody is notified yet.");
+  Family paged(
+      out, "vramtrack_device_leak_paged",
+      "1 while an alert about a leak on the device is active; 0 while it leaks but nobody has been notified yet.");
   for (const MachineVerdict& machine : scan.machines)
     for (const GpuVerdict& gpu : machine.gpus) {
       const Alert* leak = gpu.leak();
@@ -91,19 +92,18 @@ std::string fleet_metrics(const Scan& scan, const FleetFindings& found, const Pa
   one("vramtrack_fleet_machines", "Machines whose GPUs are judged.", static_cast<double>(hosts_of(scan).size()));
   one("vramtrack_fleet_gpus", "GPUs that are judged.", static_cast<double>(found.gpus));
   one("vramtrack_fleet_leaking_gpus", "GPUs that leak now.", static_cast<double>(found.leaking_gpus));
-  one("vramtrack_fleet_suspected_gpus", "GPUs with a suspected leak; no alert is active for it.",
+  one("vramtrack_fleet_suspected_gpus", "GPUs with a suspected leak, about which no alert is active.",
       static_cast<double>(found.suspected_gpus));
   one("vramtrack_fleet_leaking_jobs", "Jobs with at least one GPU that leaks now.",
       static_cast<double>(std::count_if(found.jobs.begin(), found.jobs.end(),
                                         [](const LeakingJob& job) { return job.state == JobState::leaks; })));
   one("vramtrack_fleet_at_risk_gpu_seconds",
-      "Upper bound of the work that a crash of the leaking jobs would lose, in GPU seconds.",
+      "Upper bound on the work that a crash of the leaking jobs would lose, in GPU seconds.",
       found.gpu_hours_at_risk * 3600);
   one("vramtrack_fleet_unread_machines", "Machines that the last pass could not read.", static_cast<double>(unread));
   one("vramtrack_fleet_pass_timestamp_seconds", "When the last pass began.", seconds_of(status.time));
   one("vramtrack_fleet_pass_duration_seconds", "How long the last pass took.", status.took_s);
-  one("vramtrack_fleet_pass_interval_seconds", "Time between the beginnings of two passes, as configured.",
-      status.every_s);
+  one("vramtrack_fleet_pass_interval_seconds", "Time between the starts of two passes, as configured.", status.every_s);
   one("vramtrack_fleet_passes_total", "Passes so far.", static_cast<double>(status.passes), metrics::kCounter);
   one("vramtrack_fleet_failed_passes_total", "Passes that could not query the server.",
       static_cast<double>(status.failed_passes), metrics::kCounter);

@@ -135,7 +135,7 @@ Result<Shard> parse_shard(std::string_view text) {
     shard.count = parse_number<std::uint32_t>(text.substr(slash + 1)).value_or(0);
   }
   if (slash == std::string_view::npos || shard.index == 0 || shard.index > shard.count)
-    return fail(fmt::format("\"{}\" is not a shard; expected for example 2/8, the second of eight", text));
+    return fail(fmt::format("\"{}\" is not a shard; expected, for example, 2/8, the second of eight", text));
   --shard.index;
   return shard;
 }

@@ -147,7 +147,7 @@ bool take_lacking(const Reader& reader, Scan& into) {
 }
 
 std::string words_of(const Unread& unread) {
-  if (unread.is_part) return fmt::format("a part of what the server {} has", unread.server);
+  if (unread.is_part) return fmt::format("part of what the server {} has", unread.server);
   if (!unread.server.empty()) return "the server " + unread.server;
   return unread.hosts.empty() ? "series without a host" : format_count(unread.hosts.size(), "machine");
 }

@@ -38,7 +38,7 @@ struct Unread {
   std::string server;    ///< empty: these machines
   bool is_part = false;  ///< of the server
 };
-/// "3 machines", "the server http://…", "a part of what the server http://… has", "series without a host".
+/// "3 machines", "the server http://…", "part of what the server http://… has", "series without a host".
 std::string words_of(const Unread& unread);
 
 struct Scan {

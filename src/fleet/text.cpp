@@ -102,7 +102,7 @@ std::string what_is_missing(const Scan& scan, const FleetFindings& found) {
     }
   if (without_capacity > 0)
     out += fmt::format(
-        "{} without a known capacity: it cannot be predicted when memory runs out. Export the total or free "
+        "{} without a known capacity: when memory runs out cannot be predicted. Export the total or free "
         "memory as well.\n",
         format_count(without_capacity, "GPU"));
   if (found.gpus_without_uuid > 0)

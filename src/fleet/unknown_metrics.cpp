@@ -111,7 +111,7 @@ std::vector<UnknownMetric> unknown_metrics(const Reader& reader, const Mapping& 
 std::string unknown_metrics_text(const std::vector<UnknownMetric>& metrics) {
   std::string out;
   for (const UnknownMetric& metric : metrics) {
-    out += fmt::format("Not read: {} looks like memory of GPUs. These lines in a file of exporters would read it:\n\n",
+    out += fmt::format("Not read: {} looks like GPU memory. These lines in an exporters file would read it:\n\n",
                        printable(metric.name));
     for (std::size_t begin = 0; begin < metric.exporter_lines.size();) {
       const std::size_t end = metric.exporter_lines.find('\n', begin);

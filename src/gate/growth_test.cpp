@@ -144,7 +144,7 @@ std::string words(const GrowthResult& r, const GrowthLimits& limits) {
           "error rate {}",
           r.iterations, r.warm_up_iterations, least_iterations(limits), error_rate);
     case Outcome::fails:
-      return fmt::format("grows {} (at least {} at error rate {}), the limit is {}; {} iterations after {} of warm-up",
+      return fmt::format("grows {} (at least {} at error rate {}); the limit is {}; {} iterations after {} of warm-up",
                          growth(r.growth_bytes), growth(r.low_bytes), error_rate,
                          growth(limits.limit_bytes_per_iteration), r.tested_iterations, r.warm_up_iterations);
     case Outcome::warming_up:
@@ -160,7 +160,7 @@ std::string words(const GrowthResult& r, const GrowthLimits& limits) {
     case Outcome::inconclusive:
       if (r.nothing_measured) return fmt::format("is 0 bytes in all {} iterations: nothing was measured", r.iterations);
       return fmt::format(
-          "grows {} (from {} to {}), the limit is {}: inconclusive after {} iterations, {} of them warm-up; run more "
+          "grows {} (from {} to {}); the limit is {}: inconclusive after {} iterations, {} of them warm-up; run more "
           "iterations, or make memory vary less",
           growth(r.growth_bytes), growth(r.low_bytes), growth(r.high_bytes), growth(limits.limit_bytes_per_iteration),
           r.iterations, r.warm_up_iterations);
@@ -169,12 +169,11 @@ std::string words(const GrowthResult& r, const GrowthLimits& limits) {
   }
   if (r.beneath_garbage)
     return fmt::format(
-        "grows {} (at most {}) beneath memory that comes and goes (up to {:.1f} MiB), the limit is {}; {} iterations "
-        "after {} "
-        "of warm-up",
+        "grows {} (at most {}) beneath memory that comes and goes (up to {:.1f} MiB); the limit is {}; {} iterations "
+        "after {} of warm-up",
         growth(r.growth_bytes), growth(r.high_bytes), r.given_back_bytes / kMiB,
         growth(limits.limit_bytes_per_iteration), r.tested_iterations, r.warm_up_iterations);
-  return fmt::format("grows {} (at most {}), the limit is {}; {} iterations after {} of warm-up",
+  return fmt::format("grows {} (at most {}); the limit is {}; {} iterations after {} of warm-up",
                      growth(r.growth_bytes), growth(r.high_bytes), growth(limits.limit_bytes_per_iteration),
                      r.tested_iterations, r.warm_up_iterations);
 }
@@ -308,8 +307,8 @@ std::string error_rate_words(double error_rate) {
 
 Result<double> parse_growth_limit(std::string_view text) {
   const auto refuse = [text](std::string_view why) {
-    return fail(
-        printable(fmt::format("'{}' is not a valid growth limit{}; expected for example \"0.2 MiB/iter\"", text, why)));
+    return fail(printable(
+        fmt::format("'{}' is not a valid growth limit{}; expected, for example, \"0.2 MiB/iter\"", text, why)));
   };
   std::string_view size = text;
   if (const auto slash = text.find('/'); slash != std::string_view::npos) {

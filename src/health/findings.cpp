@@ -79,17 +79,17 @@ HealthFinding xid_finding(const DriverEvent& event) {
 
 /// A client has another version: where the library here works, it is that of a container, or was replaced since.
 HealthFinding mismatch_finding(const DriverEvent& event) {
-  return {.severity = HealthSeverity::warning,
-          .kind = "client_mismatch",
-          .device = {},
-          .what = fmt::format("a program's NVIDIA library has version {}, the kernel module {}: it cannot use the GPUs",
-                              event.client_version.empty() ? "unknown" : event.client_version,
-                              event.module_version.empty() ? "another" : event.module_version),
-          .cause = "driver",
-          .evidence = {},
-          .advice =
-              "give the container the libraries of the host's driver; after an update of the driver restart the "
-              "machine"};
+  return {
+      .severity = HealthSeverity::warning,
+      .kind = "client_mismatch",
+      .device = {},
+      .what = fmt::format("a program's NVIDIA library has version {}, the kernel module {}: it cannot use the GPUs",
+                          event.client_version.empty() ? "unknown" : event.client_version,
+                          event.module_version.empty() ? "another" : event.module_version),
+      .cause = "driver",
+      .evidence = {},
+      .advice =
+          "give the container the libraries of the host's driver; after an update of the driver, restart the machine"};
 }
 
 std::string holder_words(const Holder& holder) {
@@ -193,7 +193,7 @@ void check_empty(const Ledger& ledger, HealthCheckup& out) {
          .what = fmt::format("{} in use are held by no process", format_bytes(one.unattributed_bytes)),
          .cause = "driver",
          .evidence = std::move(evidence),
-         .advice = "see 'vramtrack holders' as root; when nothing uses the GPU, reset it (nvidia-smi "
+         .advice = "run 'vramtrack holders' as root; when nothing uses the GPU, reset it (nvidia-smi "
                    "--gpu-reset)"});
   }
 }
@@ -215,7 +215,7 @@ void list_exclusions(const HealthFacts::Device& device, DeviceCheckup& out) {
   if (!h.throttle)
     out.unknown.emplace_back("throttling");
   else if (std::none_of(std::begin(kReasons), std::end(kReasons), [&](Throttle r) { return h.throttle->has(r); }))
-    out.excludes.emplace_back("no throttling by heat or power supply");
+    out.excludes.emplace_back("no throttling due to heat or the power supply");
 }
 
 }  // namespace vramtrack

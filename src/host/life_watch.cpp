@@ -140,7 +140,7 @@ void LifeWatch::compare(Family& family, const std::map<std::uint32_t, Member>& n
   ++family.looks;
   if (!family.sign.empty()) return;
   if (read_or_wrote)
-    family.sign = "it or what it started read or wrote";
+    family.sign = "it, or a process that it started, read or wrote";
   else if (started)
     family.sign = "it started a process";
   else if (family.in_turns >= kLooks)

@@ -413,7 +413,7 @@ struct LostWorkers::Moment {
   std::string why_kept(std::uint32_t pid, const Worker& worker, const std::map<std::uint32_t, Worker>& lost) {
     const ListedProcess& process = *find(pid);
     if (process.session == pid && worker.port == 0)
-      return "it leads a session of its own, as a process left to run does";
+      return "it leads a session of its own, like a process that was left to run";
     if (find(process.parent_pid) == nullptr)
       return fmt::format("its parent, pid {}, is not visible here", process.parent_pid);
     if (!lost.contains(process.parent_pid) && may_have_its_starter(process))
@@ -423,7 +423,7 @@ struct LostWorkers::Moment {
     if (const std::uint32_t tracer = tracer_of(pid); tracer != 0)
       return fmt::format("{} traces it, as a debugger does", words(tracer));
     if (worker.port == 0 && may_have_left(process))
-      return "it may have left the session of its program to run on: whoever led its session has ended";
+      return "it may have left the session of its program to keep running: whoever led its session has ended";
     std::vector<ProcessLink> all_links = links.of(pid);
     all_links.push_back(links.memory_of(pid));
     for (const ProcessLink& link : all_links) {
@@ -439,7 +439,7 @@ struct LostWorkers::Moment {
           return fmt::format("{} {}", words(other), what);
       if (link.is_unknown)
         return link.kind == ProcessLink::Kind::memory
-                   ? "another user may share its memory in /dev/shm, whose processes this user may not read"
+                   ? "its memory in /dev/shm may be shared with another user, whose processes this user may not read"
                    : "it is connected to a process that is not visible here";
     }
     const std::set<std::uint32_t> self = {pid};
@@ -466,7 +466,7 @@ struct LostWorkers::Moment {
         return fmt::format("{} waits for its end", words(other.pid));
       const bool is_near = other.session == process.session || other.group == process.group;
       if (is_near && other.state != 'Z' && !links.ends_of(other.pid).were_read)
-        return fmt::format("the open files of {}, which may wait for it, may not be read by this user",
+        return fmt::format("this user may not read the open files of {}, which may be waiting for it",
                            words(other.pid));
     }
     return {};

@@ -59,7 +59,7 @@ void HostRounds::add_kill(const Catalog& catalog, const OomKill& kill, const Pro
           fmt::format("{}{} of {}", held.empty() ? "" : ", ", format_bytes(bytes), device_words(catalog, device_id));
   if (known != nullptr && known->anonymous_bytes > 0)
     held += fmt::format("{}{} of the host", held.empty() ? "" : " and ", format_bytes(known->anonymous_bytes));
-  event.text += held.empty() ? "; it held no memory of a GPU" : "; it held " + held;
+  event.text += held.empty() ? "; it held no GPU memory" : "; it held " + held;
   ++kills_[{kill.cgroup.empty() ? "machine" : "cgroup", process != nullptr}];
   batch.events.push_back(std::move(event));
 }

@@ -76,7 +76,7 @@ std::string device_text(const DeviceLedger& one) {
     out += holder_rows(line.holder, line.bytes ? format_bytes(*line.bytes) : "-", false);
     if (const Wall* const nearest = nearest_wall(walled[i], walled)) {
       const double used = used_of(walled, nearest->name);
-      out += fmt::format("           its memory ends at {}: {}{}\n", format_bytes(nearest->bytes), nearest->name,
+      out += fmt::format("           its memory is limited to {}: {}{}\n", format_bytes(nearest->bytes), nearest->name,
                          used > walled[i].bytes ? fmt::format(", of which {} are used", format_bytes(used)) : "");
     }
     for (const LedgerSite& site : line.sites)

@@ -52,7 +52,7 @@ void WallRounds::look_at_devices(const Catalog& catalog, Timestamp now, Batch& b
     batch.events.push_back(std::move(moved));
     if (before == 0) continue;
     Event note{.time = now, .kind = Event::Kind::note, .device_id = device.id};
-    note.text = fmt::format("{}: its memory now ends at {} instead of {}: the driver has adjusted the total",
+    note.text = fmt::format("{}: its memory is now limited to {} instead of {}: the driver has adjusted the total",
                             device_words(&device, device.id), format_bytes(reported), format_bytes(before));
     batch.events.push_back(std::move(note));
   }
@@ -137,19 +137,20 @@ void WallRounds::note(const Catalog& catalog, Timestamp now, Batch& batch) {
     if (change.capacity_bytes == 0)
       text = fmt::format("{}: the limit of {} was lifted: {}", gpu, format_bytes(before), change.text);
     else if (is_nearest)
-      text = before == 0 ? fmt::format("{}: memory of pid {} ends at {}: {}", gpu, change.pid, size, change.text)
-                         : fmt::format("{}: memory of pid {} now ends at {} instead of {}: {}", gpu, change.pid, size,
-                                       format_bytes(before), change.text);
+      text = before == 0
+                 ? fmt::format("{}: the memory of pid {} is limited to {}: {}", gpu, change.pid, size, change.text)
+                 : fmt::format("{}: the memory of pid {} is now limited to {} instead of {}: {}", gpu, change.pid, size,
+                               format_bytes(before), change.text);
     else
       text = before == 0 ? fmt::format("{}: pid {} has a limit of {}: {}", gpu, change.pid, size, change.text)
                          : fmt::format("{}: the limit of pid {} is now {} instead of {}: {}", gpu, change.pid, size,
                                        format_bytes(before), change.text);
     if (!is_nearest && before != 0)
       text += nearest != nullptr
-                  ? fmt::format("; its memory ends at {}: {}", format_bytes(nearest->bytes), nearest->name)
-                  : "; its memory ends with the GPU's";
+                  ? fmt::format("; its memory is limited to {}: {}", format_bytes(nearest->bytes), nearest->name)
+                  : "; only the GPU's capacity limits it now";
     else if (!is_nearest && nearest == nullptr)
-      text += "; the GPU's memory ends before it";
+      text += "; the GPU's capacity is the closer limit";
     notes.push_back({is_nearest, Event{.time = now,
                                        .kind = Event::Kind::note,
                                        .device_id = change.device_id,

@@ -235,7 +235,7 @@ void device_less_sections(const PeriodReport& report, const std::vector<Describe
     const SeriesView& view = s.series.view;
     if (std::find(done.begin(), done.end(), view.key.device_id) != done.end()) continue;
     done.push_back(view.key.device_id);
-    blocks.emplace_back(Heading{2, device_words(view) + ": use of the whole device not known", Tone::notice});
+    blocks.emplace_back(Heading{2, device_words(view) + ": the whole device's use is unknown", Tone::notice});
     process_table(report, all, view.key.device_id, blocks);
   }
 }

@@ -111,7 +111,7 @@ bool open_ring() {
     line.add("cannot record: no ring could be created in ")
         .add(directory)
         .add(is_too_large ? " within this process's limit for files (ulimit -f)" : "")
-        .add("; the program runs on without it");
+        .add("; the program continues without it");
     warn(is_limited ? line.add(", within its limit").view() : line.view());
     if (is_limited) set_first_limits(the_ring.header());
     return is_limited;

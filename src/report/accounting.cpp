@@ -70,7 +70,7 @@ std::string accounting_words(const Accounting& a, const Scale& scale) {
   std::string out = a.processes == 0 ? std::string("no visible process")
                                      : fmt::format("{} process{} {}", a.processes, a.processes == 1 ? "" : "es",
                                                    scale.bytes(a.processes_bytes));
-  if (!a.used_bytes) return out + "; use of the whole device not known";
+  if (!a.used_bytes) return out + "; the whole device's use is unknown";
   if (const std::string rest = rest_words(a, scale); !rest.empty())
     out += (a.rest == Accounting::Rest::too_much ? " - " : " + ") + rest;
   out += fmt::format(" = {} used", scale.bytes(*a.used_bytes));

@@ -110,7 +110,7 @@ bool ends_with_the_host(const SeriesView& s) {
 
 std::string forecast_words(const SeriesView& s, const Finding& f, const Scale& scale) {
   if (f.oom_in_s && ends_with_the_host(s))
-    return f.oom_in_s->mid < 1 ? "the host's memory ends now: the kernel will end a process"
+    return f.oom_in_s->mid < 1 ? "the host's memory runs out now: the kernel will end a process"
                                : "the kernel will end a process in " + scale.eta(*f.oom_in_s);
   if (f.oom_in_s) return scale.oom(*f.oom_in_s);
   if (!f.oom_if_growth_continues_s) return {};
@@ -247,7 +247,7 @@ std::string next_step(const SeriesView& series, const View& view, Origin origin)
       return step +
              "; run vramtrack as root, outside of containers, to see the process that grows; if none is visible there "
              "either, the driver, MPS or the display holds the memory: restart the programs one by one to find the one "
-             "whose end frees it, and update the driver";
+             "whose exit frees it, and update the driver";
     return v.advice.empty() ? step : step + "; try: " + printable(v.advice.front());
   }
   if (f.stage == Stage::suspected)
@@ -268,7 +268,7 @@ std::string next_step(const SeriesView& series, const View& view, Origin origin)
 }
 
 std::string ends_words(const MemoryWall& wall, const Scale& scale) {
-  return fmt::format("; its memory ends at {}, by {}", scale.bytes(wall.bytes), wall.name);
+  return fmt::format("; its memory is limited to {} by {}", scale.bytes(wall.bytes), wall.name);
 }
 
 std::string wall_words(const MemoryWall& wall, const Scale& scale) {
@@ -348,7 +348,7 @@ std::vector<Fact> facts_of(const View& view, const SeriesView& s, const Conclusi
   }
   if (s.headroom && s.headroom->is_news() && !s.ended) add("headroom", headroom_words_of(view, s));
   if (is_device(s) && s.device.shares_host_memory)
-    add("memory", "it has none of its own: it shares the host's, and where that ends, the kernel ends a process");
+    add("memory", "it has none of its own: it shares the host's, and when that runs out, the kernel ends a process");
   if (s.wall) add("wall", wall_words(*s.wall, scale));
   if (s.host) add("host memory", host_words(*s.host, scale));
   if (s.key.metric == Metric::process_used)

@@ -81,9 +81,9 @@ void add_memory(Families& out, const std::vector<Device>& devices) {
   Family power_limit(out, "vramtrack_gpu_power_limit_watts", "Power limit in force, if the driver reports it.");
   Family clock(out, "vramtrack_gpu_sm_clock_hertz", "Clock of the multiprocessors now, if the driver reports it.");
   Family fan(out, "vramtrack_gpu_fan_ratio", "Fan speed as a share of full speed, if the GPU has a fan.");
-  Family count(out, "vramtrack_device_processes", "Number of visible processes that hold memory of the device.");
+  Family count(out, "vramtrack_device_processes", "Number of visible processes that hold memory on the device.");
   Family held(out, "vramtrack_device_processes_memory_bytes",
-              "Memory of the device that all visible processes hold together.");
+              "Device memory that all visible processes hold together.");
   Family rest(out, "vramtrack_device_memory_unattributed_bytes",
               "Memory in use on the device that no visible process holds, where its processes are known.");
   Family unreleased(out, "vramtrack_device_memory_unreleased_bytes",
@@ -237,16 +237,16 @@ std::string work_of_leak(const Device& d, const Labels& suspect) {
 /// The conclusion about a device as a whole.
 void add_verdicts(Families& out, const View& view, const std::vector<Device>& devices, const MetricsOptions& options) {
   Family verdict(out, "vramtrack_verdict", "1 while the device leaks with this pattern, else 0.");
-  Family words(out, "vramtrack_verdict_info", "The verdict in words and their tone, as labels; always 1.");
+  Family words(out, "vramtrack_verdict_info", "The verdict in words, and its tone, as labels; always 1.");
   Family severity(out, "vramtrack_severity", "0 ok, 1 watch, 2 warning, 3 critical.");
   Family slow(out, "vramtrack_device_slow_growth",
               "1 while memory use grows so slowly that memory lasts longer than horizon-days; no alert is raised.");
   Family suspected(out, "vramtrack_device_leak_suspected",
                    "1 while a leak of the device is suspected but not confirmed; no notification is sent for it.");
-  Family paged(
-      out, "vramtrack_device_leak_paged",
-      "1 while an alert of a leak of the device is active; 0 while it leaks and nobody is notified yet; absent "
-      "without a leak.");
+  Family paged(out, "vramtrack_device_leak_paged",
+               "1 while an alert about a leak on the device is active; 0 while it leaks but nobody has been notified "
+               "yet; absent "
+               "without a leak.");
   Family paged_because(out, "vramtrack_device_leak_paged_info",
                        "Why that alert was raised, in words, as a label; always 1.");
   Family suspect(out, "vramtrack_suspect_info",
@@ -329,8 +329,8 @@ void add_parts(Families& out, const std::vector<Device>& devices) {
   Family rest_growth(out, "vramtrack_device_unattributed_growth_bytes_per_second",
                      "Growth of the memory that no visible process holds: median of the estimate.");
   Family stalled(out, "vramtrack_device_processes_stalled",
-                 "Number of processes that hold memory of the device and make no progress, though they should.");
-  Family stalled_bytes(out, "vramtrack_device_stalled_memory_bytes", "Memory of the device that these processes hold.");
+                 "Number of processes that hold memory on the device and make no progress, though they should.");
+  Family stalled_bytes(out, "vramtrack_device_stalled_memory_bytes", "Device memory that these processes hold.");
   Family unclear(out, "vramtrack_device_processes_no_progress",
                  "Number of processes that make no progress, where it is not clear whether they should.");
   for (const Device& d : devices) {
@@ -483,20 +483,20 @@ void add_own(Families& out, const View& view, const OwnCost& own, const MetricsO
   Family(out, "vramtrack_samples_total", "Samples received.", kCounter).add(own.samples, {});
   {
     Family kills(out, "vramtrack_host_out_of_memory_total",
-                 "Processes that the kernel ended because memory of the machine or of a cgroup ran out, by which, and "
-                 "by whether they held memory of a GPU.",
+                 "Processes that the kernel ended because the memory of the machine or of a cgroup ran out, by which "
+                 "of the two, and by whether they held GPU memory.",
                  kCounter);
     for (const auto& [what, count] : own.host_kills)
       kills.add(count, {{"reason", what.first}, {"held_gpu", what.second ? "yes" : "no"}});
   }
   Family(out, "vramtrack_observe_seconds_total",
-         "Time spent on storing samples, computing verdicts and building the view.", kCounter)
+         "Time spent storing samples, computing verdicts and building the view.", kCounter)
       .add(own.observe_s, {});
   Family(out, "vramtrack_progress_looks_total", "Checks whether processes that hold memory make progress.", kCounter)
       .add(own.looks, {});
   Family(out, "vramtrack_progress_seconds_total", "Time spent on these checks.", kCounter).add(own.look_s, {});
   {
-    Family time(out, "vramtrack_source_poll_seconds_total", "Time spent on polling a source.", kCounter);
+    Family time(out, "vramtrack_source_poll_seconds_total", "Time spent polling a source.", kCounter);
     Family polls(out, "vramtrack_source_polls_total", "Polls of a source.", kCounter);
     Family failed(out, "vramtrack_source_failed_polls_total", "Polls of a source that failed.", kCounter);
     for (const SourceCost& s : own.sources) {
@@ -514,7 +514,7 @@ void add_own(Families& out, const View& view, const OwnCost& own, const MetricsO
       .add(own.refused_connections, {});
   Family(out, "vramtrack_http_streams", "Clients of the live stream.").add(own.streams, {});
   {
-    Family acts(out, "vramtrack_acts_total", "Steps of policies, by what became of them.", kCounter);
+    Family acts(out, "vramtrack_acts_total", "Steps of policies, by outcome.", kCounter);
     for (const auto& [what, count] : own.acts) acts.add(count, {{"action", what.first}, {"outcome", what.second}});
   }
   Family(out, "process_cpu_seconds_total", "CPU time of the agent.", kCounter).add(own.cpu_s, {});

@@ -105,7 +105,7 @@ SitesReport sites_of(const SeriesView& series) {
   report.suspected = finding.stage == Stage::suspected;
   report.can_tell = finding.state != State::too_short;
   report.because = finding.because;
-  report.notes = {"traced while it runs: what it allocated before is not in these figures"};
+  report.notes = {"traced while running: what it allocated before is not in these figures"};
   double grown = 0;
   for (const SiteLifetimes& lifetimes : series.sites) {
     MemorySite site;

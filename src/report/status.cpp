@@ -283,7 +283,7 @@ std::string status_table(const View& view, const ReportStyle& style, std::size_t
       if (!s.paging.empty()) shows_paging = false;
     }
     // Some drivers report the memory of processes, but not that of the device.
-    if (!has_total) out.add(fit(device_words(*any), kNameWidth) + "  use of the whole device not known");
+    if (!has_total) out.add(fit(device_words(*any), kNameWidth) + "  the whole device's use is unknown");
     process_rows(out, view, id, shows_paging, processes);
     for (const SeriesView& s : view.series) {
       if (s.key.device_id != id || !interesting(s)) continue;

@@ -111,7 +111,7 @@ void alert_lines(std::string& out, const SeriesView& s, const IncidentSpeakers& 
     const AlertWords words = alert_words(a, view.scale);
     std::string text = fmt::format("{} raised {}", words.what, view.moment(a.raised));
     if (const auto whole = elsewhere.find(&a); whole != elsewhere.end()) {
-      line(out, "alert", text + ", the same leak as the alert of " + short_words(*whole->second));
+      line(out, "alert", text + ", the same leak as in the alert of " + short_words(*whole->second));
       continue;
     }
     if (!words.figures.empty()) text += ", " + words.figures;
@@ -175,15 +175,16 @@ void explain_key(std::string& out, const View& view) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kKey = {{
       {"scale", "memory in stretches of this length: the lowest value of each is its floor, the highest its peak"},
       {"spans", "stretches in the window of the rise; new highs: those whose floor is above all earlier ones"},
-      {"nats", "evidence that the rise is not chance: its odds are e to this power"},
+      {"nats", "evidence that the rise is not due to chance: the odds are e to this power"},
       {"centroid", "where in the window the growth lies, 0 to 1: 0.5 is steady, less is settling; +- its error"},
       {"rivals",
        "weights of other explanations, where a leak has 1: noise, warm-up, cycle, churn of jobs, time of day"},
-      {"clockwork", "how much steps at regular times support a leak; 1: not at all"},
-      {"quiet", "how long the floor did not move before the rise"},
+      {"clockwork", "how much steps at regular intervals support a leak; 1: not at all"},
+      {"quiet", "for how long the floor did not move before the rise"},
       {"P", "probability of a leak at this scale, with all rivals taken into account"},
       {"last words",
-       "whether peaks also rise, to new highs, whether they still rise, and whether by enough (material) for an alert"},
+       "whether peaks also rise to new highs, whether they still rise, and whether they rise by enough (material) for "
+       "an alert"},
   }};
   out += "\nKey to explain (formulas: docs/detectors/judge.md)\n";
   for (const auto& [word, meaning] : kKey) line(out, word, meaning);

@@ -60,7 +60,7 @@ std::string_view metric_words(Metric metric) {
       return "held by no visible process";
     case Metric::device_busy:
     case Metric::process_busy:
-      return "share of time in which it works";
+      return "share of time in which it is busy";
     case Metric::device_received:
       return "bytes received over the bus";
     case Metric::process_read:
@@ -111,8 +111,8 @@ std::string stall_next_step(const Stall& stall, std::uint32_t pid) {
       return fmt::format("ask who stopped it; 'kill -CONT {}' resumes it, 'kill {}' and then 'kill -CONT {}' ends it",
                          pid, pid, pid);
     case StallCause::uninterruptible:
-      return "read the kernel log for the driver's messages; the memory is freed when the driver responds again, or by "
-             "a reset of the GPU";
+      return "read the kernel log for the driver's messages; the memory is freed when the driver responds again or the "
+             "GPU is reset";
     case StallCause::exited:
       return "end its parent, which has not reaped it; the kernel then removes it";
     case StallCause::orphaned:

@@ -19,8 +19,8 @@ inline constexpr std::string_view kHeadroomNextStep =
 
 /// What to do about memory that was not released.
 inline constexpr std::string_view kStillHoldsNextStep =
-    "torch.cuda.empty_cache() in the program, what it has to unload models (ComfyUI: POST /free; A1111: unload the "
-    "checkpoint), a restart of the notebook's kernel, or of the program";
+    "call torch.cuda.empty_cache() in the program, unload its models (ComfyUI: POST /free; A1111: unload the "
+    "checkpoint), or restart the notebook's kernel or the program";
 inline constexpr std::string_view kUnreleasedNextStep =
     "'sudo vramtrack holders' names the processes that have the GPU open; if there is none, a reset of the GPU "
     "(nvidia-smi --gpu-reset) frees the memory";

@@ -128,7 +128,7 @@ Result<std::vector<std::string>> AttachSession::kept(bool since) {
   const auto answer = ask(since ? "kept since" : "kept");
   if (!answer) return fail(answer.error());
   const auto count = parse_unsigned(std::string_view(*answer).substr(0, answer->find(' ')));
-  if (!count || *count > kMostLines) return fail("the program did not say what keeps its tensors");
+  if (!count || *count > kMostLines) return fail("the program did not report what keeps its tensors");
   std::vector<std::string> lines;
   for (std::uint64_t i = 0; i < *count; ++i) {
     const auto line = read_line();

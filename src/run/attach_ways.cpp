@@ -39,7 +39,7 @@ constexpr const char* kDebuggers[] = {"/usr/bin/gdb", "/usr/local/bin/gdb"};
 
 /// The options that the program needs at its next start.
 constexpr std::string_view kNextTime =
-    "start it the next time with 'vramtrack run -- PROGRAM', which needs nothing of the program; or let it call "
+    "next time, start it with 'vramtrack run -- PROGRAM', which needs no change to the program; or make it call "
     "vramtrack.allow_attach(), or import vramtrack with VRAMTRACK_ATTACHABLE=1 set";
 
 std::vector<std::uint64_t> sockets_of(std::uint32_t pid) {
@@ -209,14 +209,14 @@ Status ask_debugger(std::uint32_t pid, const std::string& script) {
                                "-ex", "detach", nullptr};
   auto ran = run_tool(*gdb, words, kDebuggerPatience);
   if (!ran) return fail(ran.error());
-  if (!*ran) return fail(fmt::format("gdb was not done within {} s and was stopped", kDebuggerPatience.count()));
+  if (!*ran) return fail(fmt::format("gdb did not finish within {} s and was stopped", kDebuggerPatience.count()));
   const std::string& output = (*ran)->output;
   if (output.find("vramtrack: 0\n") != std::string::npos) return {};
   if (output.find("not permitted") != std::string::npos) return fail(fmt::format("gdb may not stop it{}", kForbidden));
   if (output.find("No symbol") != std::string::npos)
     return fail("gdb does not find the functions of its Python: it is stripped, or is not a CPython");
   return fail(
-      "gdb could not call its Python; what it said last: " +
+      "gdb could not call its Python; the last line of its output: " +
       printable(output.substr(std::min(
           output.size(), output.find_last_of('\n', output.size() - std::min<std::size_t>(output.size(), 2)) + 1))));
 }
@@ -268,7 +268,8 @@ Result<std::string> let_in_by_probe(const AttachTarget& target, const std::strin
                             asked.error().message));
   }
   return wait_for_attach_socket(target, script,
-                                "runs under 'vramtrack run' and allocated no GPU memory, which is when it lets in,");
+                                "runs under 'vramtrack run', which accepts a connection only while memory is "
+                                "allocated; it allocated no GPU memory");
 }
 
 }  // namespace
@@ -294,7 +295,7 @@ Result<std::string> open_attach_socket(const AttachTarget& target, bool with_deb
     return fail(
         fmt::format("no Python interpreter was recognized in process {}: only PyTorch's recorder can be switched on "
                     "in a running program; {}",
-                    pid, "start it the next time with 'vramtrack run -- PROGRAM'"));
+                    pid, "next time, start it with 'vramtrack run -- PROGRAM'"));
   if (probed != all.end()) return let_in_by_probe(target, probed->folder);
   const std::uint64_t minor = parse_unsigned(version.substr(2)).value_or(0);
   if (minor < kFirstMinor)
@@ -304,7 +305,7 @@ Result<std::string> open_attach_socket(const AttachTarget& target, bool with_deb
     return fail(
         fmt::format("process {} runs Python {}, which cannot be attached to from outside before 3.{}, and has no "
                     "socket from vramtrack.allow_attach(). With {}, gdb stops it for a moment and calls its "
-                    "Python (docs/attach.md says what the risk is); or {}",
+                    "Python (docs/attach.md describes the risk); or {}",
                     pid, version, kFirstRemoteMinor, name_of(Option::inject), kNextTime));
   auto opened = let_in(target, program, minor < kFirstRemoteMinor);
   if (!opened) return fail(fmt::format("process {}: {}; {}", pid, opened.error().message, kNextTime));

@@ -29,7 +29,7 @@ bool is_ours_alone(const std::string& folder) {
 
 /// Why programs cannot load from `folder`, which is created if missing; empty: they can.
 std::string obstacle(const std::string& folder) {
-  if (!can_be_preloaded(folder)) return "its path has a blank, a colon or '$', which LD_PRELOAD cannot hold";
+  if (!can_be_preloaded(folder)) return "its path contains a space, a colon or '$', which LD_PRELOAD cannot hold";
   std::error_code error;
   fs::create_directories(fs::path(folder).parent_path(), error);
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return errno_words(errno);
@@ -119,7 +119,7 @@ Result<std::string> link_library(const std::string& library, const std::string& 
     fs::remove(draft, ignored);
     fs::create_directory_symlink(target, draft, error);
     if (!error) fs::rename(draft, link, error);
-    if (error) return fail(fmt::format("cannot make the link {}: {}", link.string(), error.message()));
+    if (error) return fail(fmt::format("cannot create the link {}: {}", link.string(), error.message()));
   }
   return (link / fs::path(library).filename()).string();
 }

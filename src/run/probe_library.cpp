@@ -92,8 +92,8 @@ Result<ProbeLibrary> preloadable(ProbeLibrary library, const std::vector<std::st
   auto path = directory ? link_library(library.path, *directory) : Result<std::string>(fail(directory.error()));
   if (!path)
     return fail(fmt::format(
-        "{} cannot be loaded into a program: its path has a blank, a colon or '$', which LD_PRELOAD cannot "
-        "hold, and there is no folder for a link to it ({}); set XDG_CACHE_HOME or TMPDIR to a folder of yours",
+        "{} cannot be loaded into a program: its path contains a space, a colon or '$', which LD_PRELOAD cannot hold, "
+        "and there is no folder for a link to it ({}); set XDG_CACHE_HOME or TMPDIR to a folder of yours",
         library.path, path.error().message));
   library.path = std::move(*path);
   return library;

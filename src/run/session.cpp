@@ -103,7 +103,7 @@ class Session {
     collector_.make_spares();
     if (settings_.kept)
       if (Status written = write_kept_script(); !written)
-        listener_.warn("what keeps memory will not be looked for: " + written.error().message);
+        listener_.warn("vramtrack will not look for what keeps memory: " + written.error().message);
     const auto pid =
         start_program(settings_.program, probe_environment(library, folder_, settings_.limits, settings_.exact));
     if (!pid) return fail(pid.error());
@@ -166,7 +166,7 @@ class Session {
     for (const EscapedProcess& each : is_whole ? escapes_.look() : escapes_.look_at_doubtful())
       listener_.warn(fmt::format("process {} ({}) has loaded {} without the probe: it is not recorded{}", each.pid,
                                  printable(each.command), printable(each.library),
-                                 limit > 0 ? ", and the limit does not hold for it" : ""));
+                                 limit > 0 ? ", and the limit does not apply to it" : ""));
     const SteadyTime end = loop_.clock().steady();
     if (is_whole)
       next_whole_look_ = end + std::max<SteadyTime::duration>(limit > 0 ? kLookForEscapesEvery : kLookEvery,

@@ -72,9 +72,9 @@ std::vector<std::string> left_out(const ModelFacts& model, const Request& reques
       out.push_back(fmt::format("llama.cpp without flash attention (-fa off): {} more",
                                 format_bytes(scores_without_flash_bytes(model, request))));
     else
-      out.emplace_back("CUDA graphs, which servers capture after their start (0.1 to 2 GiB)");
+      out.emplace_back("CUDA graphs, which servers capture after startup (0.1 to 2 GiB)");
   }
-  if (request.shards > 1) out.emplace_back("buffers for the exchange between GPUs");
+  if (request.shards > 1) out.emplace_back("buffers for communication between GPUs");
   return out;
 }
 
@@ -99,7 +99,7 @@ std::string answer_text(const Answer& answer, const ModelFacts& model, const Req
     for (const Change& change : answer.changes)
       out += fmt::format("  {} ({} at most)\n", change.what, format_bytes(change.need_bytes));
   }
-  if (!answer.rules.empty()) out += "\nWhat servers find room for at their start:\n";
+  if (!answer.rules.empty()) out += "\nWhat servers have room for at startup:\n";
   for (const StartRule& rule : answer.rules)
     out += fmt::format("  {} {} tokens in all, in {}\n      = {}\n", fit(rule.server, 10),
                        fit_right(format_number(whole(rule.tokens)), 11), format_bytes(rule.cache_bytes), rule.formula);

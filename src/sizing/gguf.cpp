@@ -359,7 +359,7 @@ Result<ModelFacts> facts_of(const GgufHeader& header, double data_bytes) {
     if (data_bytes > out.weights_bytes)
       out.weights_bytes = data_bytes;
     else
-      out.left_out.emplace_back("tensors of a type that is not known here");
+      out.left_out.emplace_back("tensors of an unknown type");
   }
   if (const GgufValue* tokens = keys.find("tokenizer.ggml.tokens"); tokens != nullptr && out.vocabulary == 0)
     out.vocabulary = static_cast<double>(tokens->count);

@@ -233,7 +233,7 @@ Result<ModelFacts> read_config(std::string_view config_text, const ModelFacts* c
   out.heads = number(config, {"num_attention_heads", "n_head"});
   if (layers < 1 || layers > 100'000 || out.hidden < 1 || out.heads < 1)
     return fail(
-        "config.json has no usable num_hidden_layers, hidden_size and num_attention_heads; this command knows "
+        "config.json has no usable num_hidden_layers, hidden_size and num_attention_heads; this command supports "
         "language models only");
   out.layers = static_cast<std::size_t>(layers);
   out.kv_heads = number(config, {"num_key_value_heads"}, out.heads);

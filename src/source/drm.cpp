@@ -129,8 +129,8 @@ class DrmSource final : public Source {
     for (const WatchedCard& watched : cards_)
       if (watched.card.shares_host)
         notes_.warnings.push_back(
-            fmt::format("{} ({}) shares the host's memory: what is shown is its carve-out and what it has taken of the "
-                        "host (GTT); where that ends, the kernel ends a process",
+            fmt::format("{} ({}) shares the host's memory: the figures are for its carve-out and what it has taken of "
+                        "the host's memory (GTT); when that runs out, the kernel ends a process",
                         watched.card.name, watched.card.pci_address));
     for (const WatchedCard& watched : cards_)
       if (!watched.card.reports_used)

@@ -220,10 +220,10 @@ class NvmlSource final : public Source {
       info.capacity_bytes = host->total_bytes;
       info.shares_host_memory = true;
       catalog_.describe(info);
-      warnings_.push_back(
-          fmt::format("{}: the driver reports no memory of this GPU's own: it shares the host's, and what is shown is "
-                      "the host's; where that ends, the kernel ends a process, without an error of CUDA",
-                      unit.uuid));
+      warnings_.push_back(fmt::format(
+          "{}: the driver reports no memory of this GPU's own: it shares the host's, and the figures are the "
+          "host's; when that runs out, the kernel ends a process, without a CUDA error",
+          unit.uuid));
     }
     out.samples.push_back({now_, unit.used, host->total_bytes - host->available_bytes});
     return true;
@@ -306,8 +306,8 @@ class NvmlSource final : public Source {
       const auto before = thresholds_.find(key);
       const bool has_moved = before == thresholds_.end() || before->second.bytes != threshold.bytes;
       if (!has_moved && (before->second.is_exceeded() || !threshold.is_exceeded())) continue;
-      report(key, fmt::format("is {}, a threshold and no end of its memory: {} in use{}", words(threshold.bytes),
-                              words(threshold.used_bytes),
+      report(key, fmt::format("is {}, which is a threshold and does not limit its memory: {} in use{}",
+                              words(threshold.bytes), words(threshold.used_bytes),
                               threshold.is_exceeded()
                                   ? "; its processes may be ended when others need their share of the GPU"
                                   : ""));
@@ -507,7 +507,7 @@ Result<std::unique_ptr<Source>> make(const SourcesConfig& config, Catalog& catal
   auto source = std::make_unique<NvmlSource>(config, catalog, std::move(*library));
   if (!source->sees_gpus())
     return fail(
-        "the NVIDIA driver works but shows no GPU; in a container pass one in (docker run --gpus all), otherwise see "
+        "the NVIDIA driver works but shows no GPU; in a container, pass one in (docker run --gpus all); otherwise, see "
         "nvidia-smi and the kernel log");
   return source;
 }

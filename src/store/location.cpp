@@ -47,9 +47,9 @@ Status make_folder_of(const std::string& file) {
     struct stat there {};
     if (::stat(folder.c_str(), &there) == 0 && S_ISDIR(there.st_mode)) continue;
     if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
-      return fail(
-          fmt::format("{}: cannot make the folder {}: {}; make it, or set store.path to a place that can be written",
-                      file, folder, errno_words(errno)));
+      return fail(fmt::format(
+          "{}: cannot create the folder {}: {}; create it, or set store.path to a place that can be written", file,
+          folder, errno_words(errno)));
   }
   return {};
 }

@@ -48,7 +48,7 @@ Result<WriterLock> WriterLock::take(const std::string& store_path, Timestamp now
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
   if (fd < 0)
     return fail(
-        fmt::format("{}: cannot make the lock file: {}; the store's folder must be writable: change its "
+        fmt::format("{}: cannot create the lock file: {}; the store's folder must be writable: change its "
                     "permissions, or set store.path to another place",
                     path, errno_words(errno)));
   WriterLock lock(fd);

@@ -27,7 +27,7 @@ Result<gid_t> group_id(const std::string& name) {
   struct group* found = nullptr;
   if (getgrnam_r(name.c_str(), &entry, names.data(), names.size(), &found) == 0 && found != nullptr)
     return found->gr_gid;
-  return fail(fmt::format("store.group: there is no group '{}'; correct the name, or make it with 'groupadd'", name));
+  return fail(fmt::format("store.group: there is no group '{}'; correct the name, or create it with 'groupadd'", name));
 }
 
 }  // namespace

@@ -59,13 +59,14 @@ std::vector<std::string> hindrances(const TracingRights& rights) {
     out.emplace_back("the kernel was built without BTF (/sys/kernel/btf/vmlinux, CONFIG_DEBUG_INFO_BTF)");
   if (!rights.has_probes) out.emplace_back("the kernel was built without uprobes (CONFIG_UPROBE_EVENTS)");
   if (rights.lockdown.find("[confidentiality]") != std::string::npos)
-    out.emplace_back("the kernel is locked down for confidentiality, which forbids BPF to read memory (lockdown=)");
+    out.emplace_back(
+        "the kernel is locked down for confidentiality, which does not allow BPF to read memory (lockdown=)");
   if (!rights.is_first_user_namespace)
     out.emplace_back("this is a user namespace (a rootless container), whose capabilities do not count for BPF");
   // The events name processes by their numbers in the first one.
   if (!rights.is_first_pid_namespace)
     out.emplace_back(
-        "this container has process numbers of its own: start it with hostPID: true (Kubernetes) or docker run "
+        "this container has its own pid namespace: start it with hostPID: true (Kubernetes) or docker run "
         "--pid=host");
   const bool has_links =
       rights.kernel_major > kLinksMajor || (rights.kernel_major == kLinksMajor && rights.kernel_minor >= kLinksMinor);
@@ -82,14 +83,14 @@ std::vector<std::string> hindrances(const TracingRights& rights) {
       out.emplace_back("before Linux 6.6, with its updates since 2025, probes need the capability CAP_SYS_ADMIN");
   }
   if (out.empty() && rights.has_filter)
-    out.emplace_back("this process has a filter of system calls: it must allow bpf and perf_event_open");
+    out.emplace_back("this process has a system-call filter, which must allow bpf and perf_event_open");
   return out;
 }
 
 std::vector<std::string> limitations(const TracingRights& rights) {
   std::vector<std::string> out;
   if ((rights.capabilities >> static_cast<unsigned>(CAP_SYS_PTRACE) & 1U) == 0)
-    out.emplace_back("the capability CAP_SYS_PTRACE is missing: programs of other users are not seen");
+    out.emplace_back("the capability CAP_SYS_PTRACE is missing: programs of other users cannot be seen");
   return out;
 }
 

@@ -14,7 +14,7 @@ namespace vramtrack::top {
 namespace {
 
 void draw_too_small(Screen& screen) {
-  const std::string text = fmt::format("vramtrack top needs {}x{}, this is {}x{}", kLeastWidth, kLeastHeight,
+  const std::string text = fmt::format("vramtrack top needs {}x{}; this is {}x{}", kLeastWidth, kLeastHeight,
                                        screen.width(), screen.height());
   const std::string more = "make the window larger, or press q";
   if (screen.height() <= 0) return;

@@ -44,7 +44,7 @@ constexpr auto kHelp = std::to_array<HelpLine>({
 #define VRAMTRACK_PAGE(name, key, keys, help) {keys, help},
 #include "top/pages.def"
 #undef VRAMTRACK_PAGE
-    {"Esc", "back: to now, then to the page before"},
+    {"Esc", "back: to now, then to the previous page"},
     {"q", "quit"},
     {"", "Choose"},
     {"Tab, Shift-Tab", "next, previous GPU"},
@@ -83,7 +83,7 @@ constexpr auto kHelp = std::to_array<HelpLine>({
     {"0h 24m (19m–30m)", "out of memory in: median, 10th and 90th percentile"},
     {"≤08:22", "started then or before: the exact time is not known"},
     {"GPU%, CPU%", "share of time its kernels ran; share of one CPU core"},
-    {"TMP, PWR", "temperature; power drawn of the limit"},
+    {"TMP, PWR", "temperature; power drawn, and its limit"},
     {"BUS", "share of time GPU memory was read or written"},
     {"-", "the driver does not report it"},
     {"driver", "memory the driver itself uses, in addition to the processes'"},

@@ -215,7 +215,7 @@ void draw_outlook(Screen& screen, const Rect& r, const Model& m, const DeviceRow
   const int name =
       screen.put(r.x, r.y, r.width - 2, d.used != nullptr ? device_words(*d.used) : short_name(d), Role::title);
   if (d.used == nullptr) {
-    screen.put(r.x + 1, r.y + 2, r.width - 2, "use of the whole device not known; see its processes (d)", Role::faint);
+    screen.put(r.x + 1, r.y + 2, r.width - 2, "the whole device's use is unknown; see its processes (d)", Role::faint);
     return;
   }
   const Finding& f = d.used->verdict.finding;

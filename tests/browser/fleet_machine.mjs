@@ -44,7 +44,7 @@ export async function startFleet(binary, { env = process.env } = {}) {
     let log = "";
     watch.stderr.on("data", (data) => {
       log += data;
-      const match = /the fleet is on (http:\/\/[^/]+)/.exec(log);
+      const match = /the fleet is at (http:\/\/[^/]+)/.exec(log);
       if (match) done(match[1]);
     });
     watch.once("exit", () => fail(new Error(log)));

@@ -92,7 +92,7 @@ class Fit(unittest.TestCase):
         self.assertIn(b"model.safetensors: offset 1: the file ends within the 8 bytes", self.fit("llama", "--memory", "24GiB", code=2).stderr)
 
     def test_wrong_options(self):
-        for args, said in ((["--context", "8q"], b"write for example 8192 or 32k"), (["--context", "0"], b"--context: must be greater than zero"),
+        for args, said in ((["--context", "8q"], b"write, for example, 8192 or 32k"), (["--context", "0"], b"--context: must be greater than zero"),
                            (["--cache", "q9"], b"'q9' is not a known type of cache"), (["--train", "x"], b"'x' is not known; expected an optimizer"),
                            (["--utilization", "2"], b"not a number from 0.01 to 1")):
             with self.subTest(args):

@@ -23,7 +23,7 @@ class MainJob(unittest.TestCase):
             for command in set(whole) - set(own):
                 result = box.run(command, "--url", "x")
                 self.assertEqual(result.returncode, 2)
-                self.assertEqual(result.stderr.decode(), f"vramtrack: '{command}' is not in this program, which 'make run' built; 'make build' builds all commands\n")
+                self.assertEqual(result.stderr.decode(), f"vramtrack: '{command}' is not part of this program, which 'make run' built; 'make build' builds all commands\n")
             self.assertIn("'make build' builds the other commands: agent, fleet", box.run("--help").stdout.decode())
             self.assertIn("unknown command 'fleets'", box.run("fleets").stderr.decode())
 

@@ -48,8 +48,8 @@ TABLE = [
     ("policy test --config p.toml --since 2027-01-01 gpu.csv", 2, NOTHING, r"nothing to test: gpu\.csv has no sample between --since and --until: it is from 2026-01-02T03:04:05Z to 2026-01-02T03:44:05Z, --since is 2027"),
     ("policy test --config p.toml --since 2h --until 3h gpu.csv", 2, NOTHING, r"--since must be before --until"),
     ("replay --since '2 hours ago' gpu.csv", 2, NOTHING, r"no sample between"),
-    ("replay --since 30 gpu.csv", 2, NOTHING, r"--since: '30' has no unit; write for example 30s, 30min or 30h"),
-    ("simulate --lead-time 5", 2, NOTHING, r"--lead-time: '5' has no unit; write for example 5s, 5min or 5h"),
+    ("replay --since 30 gpu.csv", 2, NOTHING, r"--since: '30' has no unit; write, for example, 30s, 30min or 30h"),
+    ("simulate --lead-time 5", 2, NOTHING, r"--lead-time: '5' has no unit; write, for example, 5s, 5min or 5h"),
     ("watch --interval 1", 2, NOTHING, r"--interval: '1' has no unit"),
     ("watch -n 1 --once --no-record {drm}", 0, r"GPU 0", r".*"),
     ("top --once --no-record --no-agent {drm}", 0, r"^vramtrack +4 GPUs", r".*"),
@@ -211,7 +211,7 @@ class Natural(Typed):
 class Waiting(Typed):
     """Why a leak has no alert yet, in each form: the leak is confirmed, and an hour and more is left."""
 
-    WHY = "memory lasts for 2h 11m at least; an alert is raised when 57 min are left, the last third of this growth, which is less than lead-time (1h 00m)"
+    WHY = "memory lasts at least 2h 11m; an alert is raised when 57 min are left, the last third of this growth, which is less than lead-time (1h 00m)"
     TREND = ("--detector", "linear_trend")
 
     def test_every_form_says_why(self):
@@ -223,7 +223,7 @@ class Waiting(Typed):
 
     def test_a_screen_of_top_says_why(self):
         out = self.box.run("top", "--once", "--replay", "gpu.csv", *self.TREND).stdout.decode()
-        self.assertIn("memory lasts for 2h 11m at least", re.sub(r"[\s│]+", " ", out))
+        self.assertIn("memory lasts at least 2h 11m", re.sub(r"[\s│]+", " ", out))
 
 
 class Progress(unittest.TestCase):

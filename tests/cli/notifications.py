@@ -260,7 +260,7 @@ class Watched(NotificationTest):
             second = self.watch(self.LEAK, *self.settings(webhook=other.url), "--duration", "3s")
             _, err = second.communicate(timeout=LIMIT_S)
             self.end(first)
-            self.assertIn(b"already sends these alerts", err)
+            self.assertIn(b"is already sending these alerts", err)
             self.assertEqual(other.all(), [])
 
     def test_resolved_when_the_process_ends(self):

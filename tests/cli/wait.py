@@ -206,7 +206,7 @@ class Wait(unittest.TestCase):
             with self.subTest(args):
                 said = self.wait(*args, "--timeout", "0.1s", code=1)
                 self.assertEqual(said.stdout.decode().splitlines()[0], f"waiting for {words}:")
-                self.assertEqual(said.stderr.decode().splitlines()[0], f"vramtrack: gave up after 0.1s of waiting for {words}:")
+                self.assertEqual(said.stderr.decode().splitlines()[0], f"vramtrack: gave up after waiting 0.1s for {words}:")
         self.assertIn(b"\n  GPU 0: 1 process uses it\n", self.wait("--empty", "--timeout", "0.1s", code=1).stdout)
 
     def test_a_user_by_name_and_by_number(self):

@@ -31,8 +31,8 @@ class Walls(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         return result.stdout.decode()
 
-    NOTE = f"GPU 0: memory of pid {PID} ends at 8.0 GiB: dmem.max of /kubepods/pod1"
-    BECAUSE = "its memory ends at 8.0 GiB, by dmem.max of /kubepods/pod1"
+    NOTE = f"GPU 0: the memory of pid {PID} is limited to 8.0 GiB: dmem.max of /kubepods/pod1"
+    BECAUSE = "its memory is limited to 8.0 GiB by dmem.max of /kubepods/pod1"
 
     def test_a_watch_says_where_memory_ends_and_who_set_it(self):
         said = self.watch("--no-record")
@@ -42,7 +42,7 @@ class Walls(unittest.TestCase):
         self.box.write("nvml.txt", f"gpu 0 uuid=GPU-0 name=Fake total={'80G,' * 5}60G used=1G\nprocess gpu=0 pid={PID} list=C used=1G+1M\n")
         store = str(self.box.work / "s.db")
         rows = [json.loads(line) for line in self.watch("--json", "--set", f"store.path={store}", "--set", "store.flush-seconds=0").splitlines()]
-        told = "GPU 0: its memory now ends at 60.0 GiB instead of 80.0 GiB: the driver has adjusted the total"
+        told = "GPU 0: its memory is now limited to 60.0 GiB instead of 80.0 GiB: the driver has adjusted the total"
         self.assertEqual([row["text"] for row in rows if row.get("event") == "note"], [told])
         self.assertEqual([row for row in rows if row["schema"] == "vramtrack.analysis.v1"][-1]["capacity_bytes"], 60 * 2**30)
         replayed = [json.loads(line) for line in self.box.run("replay", "--format", "json", store).stdout.splitlines()]

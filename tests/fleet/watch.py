@@ -168,7 +168,7 @@ class FleetWatch(unittest.TestCase):
                     said = b""
                 self.assertEqual(said, b"", "without TLS there is no answer")
             code, _, said = watch.stop()
-            self.assertIn(f"the fleet is on https://127.0.0.1:{watch.port}/", said)
+            self.assertIn(f"the fleet is at https://127.0.0.1:{watch.port}/", said)
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ class Run(unittest.TestCase):
             returned, _, error = self.run_program("--fail-on-leak", "--", sys.executable, "-c", code)
             self.assertEqual(returned, status, error)
             self.assertIn("nothing was recorded: the program called no GPU API", error)
-            self.assertEqual("--fail-on-leak: nothing was recorded, so that a leak cannot be ruled out" in error, status == 2, error)
+            self.assertEqual("--fail-on-leak: nothing was recorded, so a leak cannot be ruled out" in error, status == 2, error)
         self.assertEqual(self.run_program("--quiet", "--fail-on-leak", "--", "true")[0], 2)
         self.assertEqual(self.run_program("--fail-on-leak", "--", sys.executable, "-c", MARK)[0], 0, "recorded, and too short to tell")
         self.assertEqual(self.run_program("--", sys.executable, "-c", "pass")[0], 0)
@@ -77,7 +77,7 @@ class Run(unittest.TestCase):
         child = f"{sys.executable} -c 'import os; os.kill(os.getpid(), 9)'; exit $?"
         returned, _, error = self.run_program("--", "sh", "-c", child)
         self.assertEqual(returned, 137)
-        self.assertIn("nothing was recorded; by its status of 137 the program, or one that it started, was killed by signal 9 (Killed)", error)
+        self.assertIn("nothing was recorded; judging by its status of 137, the program, or one that it started, was killed by signal 9 (Killed)", error)
         self.assertNotIn("no GPU API", error)
 
     def test_a_program_that_may_write_no_large_file_is_recorded(self):
@@ -182,10 +182,10 @@ class Run(unittest.TestCase):
         self.assertTrue(self.control(str(process.pid), "--limit", "0").stdout.startswith("limit none"))
         refused = self.control("1")
         self.assertEqual(refused.returncode, 2)
-        self.assertIn("process 1 does not run under a 'vramtrack run' of yours", refused.stderr)
+        self.assertIn("process 1 is not running under a 'vramtrack run' of yours", refused.stderr)
         process.communicate(timeout=30)
         self.assertEqual(process.returncode, 0)
-        self.assertIn("no program of yours runs under 'vramtrack run'", self.control().stderr)
+        self.assertIn("you have no program running under 'vramtrack run'", self.control().stderr)
 
     def test_of_two_runs_one_must_be_named(self):
         first, second = self.waiting(), self.waiting()

@@ -30,7 +30,7 @@ std::string check(const StepArguments& arguments) {
 
 std::string words(const Subject& subject, const StepArguments& arguments) {
   if (arguments.has("program"))
-    return fmt::format("run '{}' to let {} save its work", program_words(arguments.words("program")),
+    return fmt::format("run '{}' to make {} save its work", program_words(arguments.words("program")),
                        subject_words(subject));
   return fmt::format("send {} to {}, which then saves its work", signal_name(signal_of(arguments)),
                      subject_words(subject));

@@ -42,8 +42,9 @@ std::string workload(const Subject& subject, const StepArguments& /*arguments*/)
 }
 
 std::string check(const StepArguments& arguments) {
-  return arguments.has("users") || arguments.has("partitions") ? ""
-                                                               : "needs 'users' or 'partitions': whose jobs to move";
+  return arguments.has("users") || arguments.has("partitions")
+             ? ""
+             : "needs 'users' or 'partitions', to choose the jobs to move";
 }
 
 Result<std::vector<SlurmJob>> neighbours(const ActRequest& request) {
@@ -110,7 +111,7 @@ Result<std::string> perform(const ActRequest& request, const ActPlan& /*plan*/) 
 extern const ActionInfo evacuate_action;
 const ActionInfo evacuate_action{
     .name = "evacuate",
-    .help = "Move the other Slurm jobs of the node to other nodes, so that the leak takes none of them with it",
+    .help = "Move the other Slurm jobs of the node to other nodes, so that the leak takes none of them down",
     .memory = "stays in use by the leak; the memory of the moved jobs is freed here",
     .parameters = kParameters,
     .traits = {.needs_process = true, .is_repeatable = true, .counts_as_retry = true},

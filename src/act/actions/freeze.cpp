@@ -74,8 +74,8 @@ std::string by_hand(const Subject& subject, const std::string& text) {
 extern const ActionInfo freeze_action;
 const ActionInfo freeze_action{
     .name = "freeze",
-    .help = "Stop the process from running, by its own cgroup or with SIGSTOP, until the next step",
-    .memory = "stays in use and does not grow; kernels that were queued end",
+    .help = "Pause the process, through its own cgroup or with SIGSTOP, until the next step",
+    .memory = "stays in use and does not grow; queued kernels still finish",
     .parameters = {},
     .traits = {.needs_process = true, .stops_growth = true, .is_repeatable = true},
     .words = words,

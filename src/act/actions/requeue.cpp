@@ -31,7 +31,7 @@ Result<SlurmJob> running_job(const ActRequest& request) {
   if (const auto proven = prove(request); !proven) return fail(proven.error());
   auto job = slurm_job(request.subject, request.tools);
   if (job && job->state != "RUNNING" && job->state != "SUSPENDED")
-    return fail(fmt::format("job {} is not running: Slurm says {}", job->id, printable(job->state)));
+    return fail(fmt::format("job {} is not running: Slurm reports {}", job->id, printable(job->state)));
   return job;
 }
 
@@ -53,11 +53,11 @@ Result<std::optional<std::string>> complete(const ActRequest& request, const Act
   if (!job) return fail(job.error());
   if (job->state == "RUNNING" || job->state == "SUSPENDED") {
     if (prove(request)) return std::optional<std::string>();  // the same run of it
-    return std::optional(fmt::format("job {} runs again", job->id));
+    return std::optional(fmt::format("job {} is running again", job->id));
   }
   const bool is_elsewhere = !request.arguments.flag("same-node");
   if (is_elsewhere && job->excluded_nodes.ends_with(request.node()))  // which is the last step of requeueing
-    return std::optional(fmt::format("job {} had been requeued, not to run on {}", job->id, request.node()));
+    return std::optional(fmt::format("job {} had already been requeued, excluding {}", job->id, request.node()));
   auto done = slurm_after_requeue(*job, request.tools, request.arguments.flag("hold"),
                                   is_elsewhere ? request.node() : std::string(),
                                   request.arguments.number("timeout", kUsualTimeout_s));

@@ -13,7 +13,7 @@ namespace {
 constexpr std::array kParameters = {
     Parameter{"unit", ParameterKind::text, false, "The systemd unit, in which the process must run"},
     Parameter{"runtime", ParameterKind::text, false, "docker, podman or nerdctl: restarts the process's container"},
-    Parameter{"program", ParameterKind::words, false, "A program and its arguments that restarts it"},
+    Parameter{"program", ParameterKind::words, false, "A program, with its arguments, that restarts it"},
     kProgramTimeout,
 };
 
@@ -49,11 +49,13 @@ Result<std::vector<std::string>> argv_of(const ActRequest& request) {
   if (arguments.has("unit")) {
     const std::string unit = arguments.text("unit");
     if (unit.empty() || unit.front() == '-' || !runs_in(request, unit))
-      return fail(fmt::format("the process does not run in the unit {}: its cgroup does not name it", printable(unit)));
+      return fail(fmt::format("the process is not running in the unit {}: its cgroup does not name that unit",
+                              printable(unit)));
     return std::vector<std::string>{"systemctl", "restart", unit};
   }
   if (arguments.has("runtime")) {
-    if (request.subject.container.empty()) return fail("the process runs in no container that vramtrack knows");
+    if (request.subject.container.empty())
+      return fail("the process is not running in a container that vramtrack knows");
     return std::vector<std::string>{arguments.text("runtime"), "restart", request.subject.container};
   }
   return filled_in(arguments.words("program"), request);

@@ -70,7 +70,7 @@ Result<std::string> undo(const ActRequest& /*request*/, const std::string& text)
   if (::access(file.c_str(), F_OK) != 0) return "the cgroup is gone";
   const auto now = read_control(file);
   if (!now) return fail(now.error());
-  if (*now == before) return "the limit is as it was";
+  if (*now == before) return "the limit is back to what it was";
   if (*now != ours) return "somebody else has changed the limit since: it was left alone";
   if (const Status written = write_control(file, before); !written) return fail(written.error());
   return fmt::format("'{}' was written back", before);
@@ -87,7 +87,7 @@ std::string by_hand(const Subject& /*subject*/, const std::string& text) {
 extern const ActionInfo throttle_action;
 const ActionInfo throttle_action{
     .name = "throttle",
-    .help = "Give the process less CPU time, by the quota of its own cgroup",
+    .help = "Give the process less CPU time, through the quota of its own cgroup",
     .memory = "stays in use; it grows more slowly if the growth depends on CPU time",
     .parameters = kParameters,
     .traits = {.needs_process = true, .stops_growth = true, .is_repeatable = true},

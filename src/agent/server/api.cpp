@@ -35,7 +35,7 @@ Response json_response(std::shared_ptr<const std::string> body) {
 
 Response no_store() {
   return error(404, "no_store",
-               fmt::format("nothing is recorded: start the agent without {}, or see its log for an error of the store",
+               fmt::format("nothing is recorded: start the agent without {}, or see its log for an error in the store",
                            name_of(Option::no_record)));
 }
 
@@ -398,7 +398,7 @@ std::optional<Response> Api::read_range(const Request& request, HistoryRange& ra
   range.to = (snapshot ? snapshot->view->time : now_()) + Duration{1};  // the last sample belongs to it
   if (const std::string* to = parameter(request, "to")) {
     const auto time = parse_exact_time(*to);
-    if (!time) return error(400, "bad_to", "to must be a time such as 2026-01-02T03:04:05Z");
+    if (!time) return error(400, "bad_to", "'to' must be a time such as 2026-01-02T03:04:05Z");
     range.to = *time;
   }
   range.from = range.to - std::chrono::hours{1};
@@ -407,7 +407,7 @@ std::optional<Response> Api::read_range(const Request& request, HistoryRange& ra
     const auto offset_s = parse_number<std::int64_t>(*from);
     if (!time && (!offset_s || *offset_s >= 0 || *offset_s < -1'000'000'000))
       return error(400, "bad_from",
-                   "from must be a time such as 2026-01-02T03:04:05Z, or seconds before to such as -3600");
+                   "'from' must be a time such as 2026-01-02T03:04:05Z, or seconds before 'to' such as -3600");
     range.from = time ? *time : range.to + std::chrono::seconds{*offset_s};
   }
   if (range.from >= range.to) return error(400, "bad_range", "from must be before to");
@@ -425,7 +425,7 @@ Response Api::history(const Request& request, const ApiConfig& config) {
   const auto named = request.query.equal_range("series");
   for (auto it = named.first; it != named.second; ++it) {
     const auto key = parse_series_key(it->second);
-    if (!key) return error(400, "bad_series", "series must be a key such as device_used/GPU-8f2c");
+    if (!key) return error(400, "bad_series", "'series' must be a key such as device_used/GPU-8f2c");
     query.keys.push_back(*key);
   }
   if (query.keys.empty() || query.keys.size() > 128) return error(400, "bad_series", "give 1 to 128 series");
@@ -434,7 +434,7 @@ Response Api::history(const Request& request, const ApiConfig& config) {
   if (const std::string* grain = parameter(request, "resolution")) {
     for (const Grain known : {Grain::raw, Grain::minute, Grain::hour})
       if (*grain == to_string(known)) query.grain = known;
-    if (!query.grain) return error(400, "bad_resolution", "resolution must be raw, minute or hour");
+    if (!query.grain) return error(400, "bad_resolution", "'resolution' must be raw, minute or hour");
   }
   return from_store(request, query.keys.size() * query.range.points * kJsonBytesAPoint, [&] {
     const auto history = read_history(config.store_path, query);

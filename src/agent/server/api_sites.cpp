@@ -31,7 +31,7 @@ const SeriesView* traced_process(const View& view, std::uint32_t pid) {
 
 Response not_probed() {
   return error(404, "not_probed",
-               "this process does not run under 'vramtrack run', or its run belongs to a user whose runs this agent "
+               "this process is not running under 'vramtrack run', or its run belongs to a user whose runs this agent "
                "may not query; start it with 'vramtrack run -- PROGRAM', and the agent as the same user or as root, or "
                "set telemetry.enabled");
 }
@@ -60,8 +60,8 @@ Response Api::sites(const Request& request, const ApiConfig& config) {
     return text_response(200, "application/json", probed_json(probed(snapshot.get(), asker, config)));
   }
   const auto pid = pid_of(pids.first->second);
-  if (!pid) return error(400, "bad_pid", "pid must be the number of a process");
-  if (!config.sites) return error(404, "not_probed", "the processes of a simulation do not run under 'vramtrack run'");
+  if (!pid) return error(400, "bad_pid", "'pid' must be the number of a process");
+  if (!config.sites) return error(404, "not_probed", "the processes of a simulation are not run under 'vramtrack run'");
   const auto owner = run::owner_of_process(*pid);
   if (!owner) return error(404, "no_process", "there is no such process");
   if (!may_see(asker, *owner))

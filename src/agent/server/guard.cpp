@@ -56,7 +56,7 @@ Result<std::string> read_token(const std::string& path, const std::string& setti
   const auto file = RegularFile::open(path, Links::of_owner);
   if (!file) return fail(file.error().during("cannot read " + setting));
   if (!*file)
-    return fail(fmt::format("cannot read {}: {}; make one: (umask 077; openssl rand -hex 32 > {})", what,
+    return fail(fmt::format("cannot read {}: {}; create one: (umask 077; openssl rand -hex 32 > {})", what,
                             errno_words(ENOENT), path));
   const struct stat& info = (*file)->info();
   // systemd hands its credentials to a service's user as files of root that one group may read (an ACL's mask).

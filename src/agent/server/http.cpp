@@ -38,7 +38,7 @@ constexpr int kAcceptNice = -10;  ///< about ten times the share of a thread of 
 
 Response head_error(ClientStream::Head head) {
   if (head == ClientStream::Head::too_large) return error(431, "head_too_large", "the request's head is too large");
-  return error(408, "too_slow", "the request did not come in time");
+  return error(408, "too_slow", "the request did not arrive in time");
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ constexpr int kUnixBacklog = 128;
 Result<std::pair<std::string, std::uint16_t>> parse_listen(std::string_view text) {
   const auto wrong = [&] {
     return fail(fmt::format(
-        "agent.listen: '{}' is not an address; write for example 127.0.0.1:9474, [::1]:9474 or 9474", text));
+        "agent.listen: '{}' is not an address; write, for example, 127.0.0.1:9474, [::1]:9474 or 9474", text));
   };
   const std::size_t colon = text.rfind(':');
   std::string_view host = text.substr(0, colon == std::string_view::npos ? 0 : colon);
@@ -72,7 +72,7 @@ Result<int> listen_tcp(const std::string& listen) {
                             ::gai_strerror(error)));
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(found, ::freeaddrinfo);
   Descriptor fd(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (fd.get() < 0) return fail(fmt::format("cannot make a socket for {}: {}", listen, errno_words(errno)));
+  if (fd.get() < 0) return fail(fmt::format("cannot create a socket for {}: {}", listen, errno_words(errno)));
   const int yes = 1;
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   if (::bind(fd.get(), found->ai_addr, found->ai_addrlen) != 0 || ::listen(fd.get(), kTcpBacklog) != 0)
@@ -103,7 +103,7 @@ Result<int> listen_unix(const std::string& path, bool for_everybody) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (!folder.empty() && ::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
     return fail(fmt::format(
-        "cannot make {} for the agent's socket: {}; set agent.socket to a path that you can write, or to none",
+        "cannot create {} for the agent's socket: {}; set agent.socket to a path that you can write, or to none",
         folder.string(), errno_words(errno)));
   struct stat info {};
   if (::lstat(path.c_str(), &info) == 0) {
@@ -114,7 +114,7 @@ Result<int> listen_unix(const std::string& path, bool for_everybody) {
     ::unlink(path.c_str());  // left by one that was killed
   }
   Descriptor fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (fd.get() < 0) return fail(fmt::format("cannot make a socket for {}: {}", path, errno_words(errno)));
+  if (fd.get() < 0) return fail(fmt::format("cannot create a socket for {}: {}", path, errno_words(errno)));
   // Nobody can connect between bind and listen: there is no moment with wider rights than meant.
   if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       ::fchmodat(AT_FDCWD, path.c_str(), for_everybody ? 0666 : 0600, AT_SYMLINK_NOFOLLOW) != 0 ||

@@ -158,7 +158,7 @@ class Run {
 Result<ProgramRun> run_gated(const std::vector<std::string>& program, double sample_s, const TreeMemory& memory,
                              const std::string& evidence_folder) {
   Pipe pipe;
-  if (!pipe.opened()) return fail(fmt::format("cannot make a pipe: {}", errno_words(errno)));
+  if (!pipe.opened()) return fail(fmt::format("cannot create a pipe: {}", errno_words(errno)));
   const Interrupt interrupt;
   const auto pid = start(program, pipe.end(1), evidence_folder);
   if (!pid) return fail(pid.error());

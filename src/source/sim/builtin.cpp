@@ -148,7 +148,7 @@ onset_s = "8min"
 
 constexpr std::string_view kCyclicLeak = R"(
 name = "cyclic_leak"
-help = "memory rises and falls with every batch of requests, and each cycle leaves a little"
+help = "memory rises and falls with every batch of requests, and each cycle leaves a little behind"
 seed = 5
 period_s = 5
 duration_s = "4h"

@@ -172,7 +172,7 @@ WallSpec read_wall(const toml::table& table, std::size_t position, const Scenari
   for (const toml::table* move : reader.tables("move")) {
     TableReader own(*move, what + " [[wall.move]]", mistakes);
     const double at_s = own.number("at_s", Unit::seconds, kMissing, 0, kMaxTime_s);
-    if (at_s < wall.moves.back().at_s) own.mistake("at_s", "is before the move in front of it");
+    if (at_s < wall.moves.back().at_s) own.mistake("at_s", "is earlier than the preceding move");
     wall.moves.push_back({at_s, own.number("bytes", Unit::bytes, kMissing, 0, kMaxBytes)});
     own.finish();
   }
@@ -188,7 +188,7 @@ TenantsSpec read_tenants(const toml::table& table, std::size_t position, const S
   tenants.devices = reader.positions("devices", scenario.devices.size());
   tenants.arrivals_per_s = reader.number("arrivals_per_s", Unit::per_s, kMissing, 0, 1e3);
   if (tenants.arrivals_per_s * scenario.duration_s > 1e4)
-    reader.mistake("arrivals_per_s", "makes more than 10000 tenants; use fewer or a shorter duration_s");
+    reader.mistake("arrivals_per_s", "creates more than 10000 tenants; use fewer or a shorter duration_s");
   tenants.lifetime_s = reader.number("lifetime_s", Unit::seconds, kMissing, 1, kMaxTime_s);
   tenants.min_bytes = reader.number("min_bytes", Unit::bytes, kMissing, 1, kMaxBytes);
   tenants.max_bytes = reader.number("max_bytes", Unit::bytes, kMissing, 1, kMaxBytes);
@@ -273,7 +273,7 @@ Scenario read_scenario(const toml::table& table, Mistakes& mistakes) {
   s.start = read_start(reader);
   s.period_s = reader.number("period_s", Unit::seconds, 1, 1e-3, 86400);
   s.duration_s = reader.number("duration_s", Unit::seconds, kMissing, 0, kMaxTime_s);
-  if (s.duration_s / s.period_s > 1e9) reader.mistake("period_s", "makes more than a billion ticks");
+  if (s.duration_s / s.period_s > 1e9) reader.mistake("period_s", "creates more than a billion ticks");
   s.jitter = reader.number("jitter", Unit::ratio, 0, 0, 0.9);
   s.drop = reader.number("drop", Unit::ratio, 0, 0, 1);
   s.duplicate = reader.number("duplicate", Unit::ratio, 0, 0, 1);

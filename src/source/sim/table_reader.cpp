@@ -29,7 +29,7 @@ std::string join(const std::vector<std::string_view>& words) {
 Result<double> parse_per_time(std::string_view text, bool bytes) {
   const std::size_t slash = text.find('/');
   const auto wrong = [&] {
-    return fail(fmt::format("'{}' is not a rate; write for example {} or a number per second", text,
+    return fail(fmt::format("'{}' is not a rate; write, for example, {} or a number per second", text,
                             bytes ? "12.4MiB/min, 15MiB/h" : "20/s, 3/min"));
   };
   if (slash == std::string_view::npos) return wrong();

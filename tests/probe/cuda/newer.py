@@ -63,7 +63,7 @@ class Newer(UnderRun):
         codes, said = self.called("cuNewThing", TMPDIR=str(temporary), XDG_CACHE_HOME=str(self.cache))
         self.assertEqual(codes, [None])
         self.assertIn("does not know (cuNewThing), and no folder can hold a copy of the probe that has them", said)
-        self.assertIn("a blank, a colon or '$'", said)
+        self.assertIn("a space, a colon or '$'", said)
 
     def test_a_driver_without_its_sections_is_said(self):
         driver = self.driver()

@@ -345,7 +345,7 @@ TEST(HttpExchange, AChangeIsWaitedForALittle) {
 TEST(HttpExchange, AStatusInWords) {
   EXPECT_EQ(status_words("http://a", 503), "http://a answered with status 503");
   EXPECT_EQ(status_words("it", 301, "Moved"),
-            "it answered with status 301: Moved; redirects are not followed, give the final address");
+            "it answered with status 301: Moved; redirects are not followed; give the final address");
 }
 
 TEST(HttpExchange, ASinkThatRefusesEndsIt) {

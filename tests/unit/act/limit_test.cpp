@@ -36,7 +36,7 @@ TEST(Limits, TheBreakerOpensInsteadOfOneNodeTooManyAndStaysOpen) {
   EXPECT_THAT(answer.why, HasSubstr("gn3 would be node number 3"));
   ASSERT_TRUE(limits.breaker());
   EXPECT_EQ(limits.nodes_acted_on(at(30)), 2U);
-  EXPECT_THAT(take(limits, "gn1", at(40)), HasSubstr("is open since"));
+  EXPECT_THAT(take(limits, "gn1", at(40)), HasSubstr("has been open since"));
   EXPECT_THAT(take(limits, "gn1", at(4000)), HasSubstr("reset --by NAME")) << "time does not close it";
 }
 

@@ -93,7 +93,7 @@ TEST(Policy, EachErrorNamesFileLineAndWhatWasExpected) {
       {"[[policy]]\nname = \"a\"\n", "p.toml:1: a policy needs steps"},
       {"[policy]\nname = \"a\"\n", "p.toml:1: policies are an array of tables; write [[policy]]"},
       {"[[policy]]\nname = \"a\"\nsteps = [{do=\"notify\"}]\n[[policy]]\nname = \"a\"\nsteps = [{do=\"notify\"}]\n",
-       "p.toml:4: the policy in line 1 is also named 'a'"},
+       "p.toml:4: the policy on line 1 is also named 'a'"},
       {"[[policy\n", "p.toml:1: not valid TOML"},
   };
   for (const auto& [toml, message] : cases) EXPECT_THAT(error_of(toml), HasSubstr(message)) << toml;

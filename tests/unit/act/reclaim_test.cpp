@@ -171,7 +171,7 @@ TEST(Reclaim, WhatReadsOrWritesIsInUse) {
   Acts acts;
   const auto said = acts.run(busy.subject());
   ASSERT_FALSE(said);
-  EXPECT_THAT(said.error().message, HasSubstr("left alone: it or what it started read or wrote within 2s"));
+  EXPECT_THAT(said.error().message, HasSubstr("left alone: it, or a process that it started, read or wrote within 2s"));
   EXPECT_THAT(acts.events(), ElementsAre("begin", "end"));
   EXPECT_TRUE(busy.is_alive());
   ::close(zero);
@@ -216,8 +216,8 @@ TEST(Reclaim, AllAreWatchedAtOnceUntilTheyMayHaveWrittenTheirLogs) {
   };
   std::vector<Subject> targets(3);
   for (std::size_t i = 0; i < targets.size(); ++i) targets[i].process = {all[i].pid, 5, {}};
-  EXPECT_THAT(signs_of_life(targets, tools),
-              ElementsAre("it or what it started read or wrote within 1m", "", "it got no CPU time within 1m"));
+  EXPECT_THAT(signs_of_life(targets, tools), ElementsAre("it, or a process that it started, read or wrote within 1m",
+                                                         "", "it got no CPU time within 1m"));
   EXPECT_EQ(slept_s, 65);
 }
 

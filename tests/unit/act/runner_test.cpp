@@ -431,7 +431,7 @@ TEST(Runner, WhatTheEndCannotUndoIsLeftAloud) {
   static_cast<void>((*runner)->take_messages());
   (*runner)->release(10);
   const std::string by_hand = fmt::format("to undo it by hand: vramtrack control {} --limit 7", victim.pid());
-  EXPECT_THAT(told->back(), testing::AllOf(HasSubstr("limit left as it is: vramtrack ends"), HasSubstr(by_hand)));
+  EXPECT_THAT(told->back(), testing::AllOf(HasSubstr("limit left as it is: vramtrack is ending"), HasSubstr(by_hand)));
   EXPECT_THAT((*runner)->take_messages(),
               Contains(testing::AllOf(HasSubstr("policy a: limit: left: "), HasSubstr(by_hand))));
   EXPECT_THAT(events_of(folder.path()),
@@ -525,10 +525,10 @@ const std::vector<Refusal>& refusals() {
       {kThrottle, "throttle refused: pid ", is_gone, {}},
       {kThrottle, "failed: pid ", nothing, goes},
       {kThrottle,
-       "failed: it is in no cgroup of its own",
+       "failed: it has no cgroup of its own",
        [](const Site& site, RunnerOptions&) { std::filesystem::remove_all(site.folder + '/' + kJob); },
        {}},
-      {kThrottle, "failed: it is in no cgroup of its own", nothing,
+      {kThrottle, "failed: it has no cgroup of its own", nothing,
        [](const Site& site) { std::filesystem::remove_all(site.folder + '/' + kJob); }},
       {kThrottle,
        "failed: the cgroup /batch/job cannot be used: 1 other process is in it",
@@ -569,7 +569,7 @@ const std::vector<Refusal>& refusals() {
        },
        {}},
       {R"({ do = "restart", unit = "train.service" })",
-       "failed: the process does not run in the unit train.service",
+       "failed: the process is not running in the unit train.service",
        nothing,
        {}},
       {R"({ do = "restart", runtime = "docker" })",

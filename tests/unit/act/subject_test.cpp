@@ -13,7 +13,7 @@ Alert alert_of(AlertKind kind, Severity severity) {
   alert.raised = at(100);
   alert.severity = severity;
   alert.finding.confidence = 0.8;
-  alert.finding.because = kind == AlertKind::leak ? "it grows" : "no kernel of it ran";
+  alert.finding.because = kind == AlertKind::leak ? "it grows" : "it ran no kernel";
   return alert;
 }
 
@@ -60,7 +60,7 @@ TEST(SubjectsOf, AStalledProcessIsNoLeak) {
   EXPECT_EQ(found[0].severity, Severity::watch);
   EXPECT_EQ(found[0].pattern, Pattern::none);
   EXPECT_EQ(found[0].confidence, 0.8);
-  EXPECT_EQ(found[0].because, "no kernel of it ran");
+  EXPECT_EQ(found[0].because, "it ran no kernel");
   const Policies leaks =
       policies_of("[[policy]]\nname = 'a'\nallow = { users = ['*'] }\nsteps = [{ do = 'terminate' }]\n");
   EXPECT_NE(why_not(leaks.rules.at(0), acting(), found[0]), "");

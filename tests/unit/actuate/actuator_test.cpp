@@ -609,7 +609,7 @@ TEST(Actuator, OneFolderHasOneActuator) {
   options.now = [] { return at(0); };
   const auto second = Actuator::open(std::move(options));
   ASSERT_FALSE(second);
-  EXPECT_THAT(second.error().message, HasSubstr("another vramtrack uses"));
+  EXPECT_THAT(second.error().message, HasSubstr("another vramtrack is using"));
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ TEST(AgentHosts, ErrorsNameTheEntryAndWhatToWrite) {
     const auto hosts = AgentHosts::parse({"gn2", entry});
     ASSERT_FALSE(hosts) << entry;
     EXPECT_THAT(hosts.error().message, HasSubstr("actuate.agent-hosts: '" + std::string(entry) + "'"));
-    EXPECT_THAT(hosts.error().message, HasSubstr("write for example"));
+    EXPECT_THAT(hosts.error().message, HasSubstr("write, for example,"));
   }
   EXPECT_FALSE(AgentHosts::parse({"gn1=https://a", "gn1=https://b"})) << "which of the two?";
 }

@@ -39,7 +39,8 @@ TEST(Evidence, WhatTheAlertNamesMustAgree) {
   EXPECT_EQ(with("pid", "4243").refusal, Refusal::mismatch);
   EXPECT_THAT(with("pid_start_ticks", "778").why, HasSubstr("no longer the process of the alert"));
   EXPECT_THAT(with("slurm_job_id", "8").why, HasSubstr("about Slurm job 8, but pid 4242 belongs to job 7.batch"));
-  EXPECT_THAT(with("pod_uid", "11-22").why, HasSubstr("the alert is of the pod 11-22, but pid 4242 is of none"));
+  EXPECT_THAT(with("pod_uid", "11-22").why,
+              HasSubstr("the alert is about the pod 11-22, but pid 4242 belongs to none"));
   EXPECT_EQ(with("UUID", "GPU-2").refusal, Refusal::no_evidence);
   EXPECT_EQ(with("Hostname", "gn2").refusal, Refusal::mismatch);
   EXPECT_TRUE(with("Hostname", "gn1.cluster.example").subject);

@@ -63,7 +63,7 @@ TEST(Webhook, AnErrorNamesThePlaceAndWhatWasExpected) {
       wrong(
           with(R"({"status": "firing", "fingerprint": "ab", "startsAt": "2026-01-02T03:04:05Z", "labels": {"a": 1}})")),
       "alerts[0].labels.a: expected a string, got 1");
-  EXPECT_EQ(wrong(with("", R"("truncatedAlerts": -1, )")), "truncatedAlerts: expected a number of at least 0, got -1");
+  EXPECT_EQ(wrong(with("", R"("truncatedAlerts": -1, )")), "truncatedAlerts: expected a number, 0 or greater, got -1");
 }
 
 TEST(Template, IsFilledWithLabelsThatAreAddresses) {

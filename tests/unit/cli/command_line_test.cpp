@@ -137,9 +137,9 @@ TEST(CommandLine, LimitsOfMemoryHaveAUnitOrAreNone) {
 
 TEST(CommandLine, LengthsOfTimeHaveAUnit) {
   for (const char* bad : {"5", "1.5", "0", "300 "})
-    EXPECT_THAT(error_of({"probe", "x", "--interval", bad}), HasSubstr("has no unit; write for example")) << bad;
+    EXPECT_THAT(error_of({"probe", "x", "--interval", bad}), HasSubstr("has no unit; write, for example,")) << bad;
   EXPECT_EQ(error_of({"probe", "x", "--interval", "5"}),
-            "--interval: '5' has no unit; write for example 5s, 5min or 5h; see 'vramtrack probe --help'");
+            "--interval: '5' has no unit; write, for example, 5s, 5min or 5h; see 'vramtrack probe --help'");
   for (const auto& [word, expected_s] :
        {std::pair("5s", 5.0), std::pair("5min", 300.0), std::pair("2 hours", 7200.0), std::pair("1w", 604800.0)})
     EXPECT_EQ(given({"probe", "x", "--interval", word}).interval_s, expected_s) << word;

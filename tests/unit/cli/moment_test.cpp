@@ -40,8 +40,8 @@ TEST(Moment, DaysAreThoseOfTheZone) {
 
 TEST(Moment, ErrorsSayWhatIsATime) {
   for (const char* bad : {"", "tomorrow", "yesterday noon", "today 2026-01-02", "yesterdays", "ago", "2 parsecs ago"})
-    EXPECT_THAT(moment(bad), HasSubstr("is not a time; write for example 2026-01-02T03:04")) << bad;
-  EXPECT_EQ(moment("30"), "--since: '30' has no unit; write for example 30s, 30min or 30h");
+    EXPECT_THAT(moment(bad), HasSubstr("is not a time; write, for example, 2026-01-02T03:04")) << bad;
+  EXPECT_EQ(moment("30"), "--since: '30' has no unit; write, for example, 30s, 30min or 30h");
 }
 
 TEST(Moment, APeriodBeginsBeforeItEnds) {

@@ -120,7 +120,7 @@ TEST_F(OutputFileTest, AFileOfAnotherUserInAStickyFolderIsNotWritten) {
   make_sticky();
   const auto at_once = OutputFile::open(file_, OutputFile::Writes::at_once);
   ASSERT_FALSE(at_once);
-  EXPECT_THAT(at_once.error().message, HasSubstr("another user has made it"));
+  EXPECT_THAT(at_once.error().message, HasSubstr("another user created it"));
   EXPECT_EQ(text_of(file_), "bait");
 }
 

@@ -28,7 +28,7 @@ TEST(Regex, SaysWhatIsWrongInItsOwnWords) {
   EXPECT_THAT(error("a)"), HasSubstr("a parenthesis is closed that was not opened"));
   EXPECT_THAT(error("[a"), HasSubstr("a bracket is not closed"));
   EXPECT_THAT(error("*a"), HasSubstr("nothing for *, + or ? to repeat"));
-  EXPECT_THAT(error("a++"), HasSubstr("follow each other"));
+  EXPECT_THAT(error("a++"), HasSubstr("directly follows another"));
   EXPECT_THAT(error("a{9000}"), HasSubstr("above 1000"));
   EXPECT_THAT(error("((a{100}){100}){100}"), HasSubstr("above 1000"));
   EXPECT_THAT(error("[b-a]"), HasSubstr("out of order"));

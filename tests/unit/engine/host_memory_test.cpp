@@ -84,7 +84,7 @@ TEST(HostMemoryJudged, TheForecastEndsAtTheLimitOfItsCgroup) {
   const double left_s = (56.0 * 1024 - 70 * 400) / 400 * 60;
   EXPECT_NEAR(s.verdict.finding.oom_in_s->mid, left_s, 0.05 * left_s);
   EXPECT_THAT(s.verdict.finding.because,
-              HasSubstr("it is the host's memory, which ends at 64.0 GiB, by memory.max of /pod"));
+              HasSubstr("it is host memory, which is limited to 64.0 GiB by memory.max of /pod"));
   ASSERT_TRUE(s.wall);
   EXPECT_EQ(s.wall->name, "memory.max of /pod");
   EXPECT_EQ(s.wall->bytes, std::uint64_t{64} << 30U);
@@ -341,7 +341,7 @@ TEST(SharedMemory, TwoThatLeakTheSameHostMemoryFillItTogether) {
     ASSERT_TRUE(host.wall);
     EXPECT_EQ(host.wall->name, is_cgroup ? "memory.max of /pod" : "the machine's memory");
     EXPECT_NEAR(host.wall->growth_bytes_per_s, 2 * kBytesPerS, 0.05 * kBytesPerS);
-    EXPECT_THAT(host.verdict.finding.because, HasSubstr("; it and others fill that by 800.0 MiB/min together"));
+    EXPECT_THAT(host.verdict.finding.because, HasSubstr("; it and others fill that at 800.0 MiB/min together"));
   }
 }
 
@@ -371,7 +371,7 @@ TEST(SharedMemory, AnApuEndsWithTheHost) {
   expect_ends(*scenario, 600 + (32 - 10) * 1024.0 / (200.0 / 60), {Metric::device_used, Metric::process_used});
   const auto run = play(*scenario);
   EXPECT_THAT(find(*run->view, Metric::device_used)->verdict.finding.because,
-              HasSubstr("the host's memory ends it at 32.0 GiB"));
+              HasSubstr("the host's memory limits it to 32.0 GiB"));
 }
 
 /// An APU counts what it maps of the host's memory, not what its programs hold of it besides.

@@ -100,7 +100,7 @@ TEST_F(LifetimesOfAProcess, DenyWhatIsGivenBack) {
   };
   EXPECT_EQ(first_alert(leak, 3000, told), 0);
   EXPECT_EQ(seen(memory).verdict.finding.stage, Stage::none);
-  EXPECT_THAT(seen(memory).verdict.finding.because, HasSubstr("what is allocated is given back"));
+  EXPECT_THAT(seen(memory).verdict.finding.because, HasSubstr("what is allocated is released"));
   EXPECT_THAT(seen(memory).verdict.finding.because, HasSubstr("0 % is still live"));
   EXPECT_EQ(seen(device_series).verdict.finding.stage, Stage::none);
 }
@@ -126,7 +126,7 @@ TEST_F(LifetimesOfAProcess, EndAnAlertThatTheyContradict) {
   const auto own = find_own();
   ASSERT_NE(own, changes.end());
   EXPECT_EQ(own->news, AlertNews::cleared);
-  EXPECT_THAT(own->alert.end_reason, HasSubstr("what is allocated is given back"));
+  EXPECT_THAT(own->alert.end_reason, HasSubstr("what is allocated is released"));
 }
 
 TEST_F(LifetimesOfAProcess, OfLinesThatDoNotExplainTheRiseChangeNothing) {

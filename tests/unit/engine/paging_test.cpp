@@ -50,7 +50,7 @@ TEST(Paging, ASuspicionWakesNobody) {
 TEST(Paging, ALeakIsToldAndPagedWhenTheLowSideComesNear) {
   const PageDecision far = decide(leak(10 * kHour_s));
   EXPECT_EQ(far.what, Paging::shown);
-  EXPECT_EQ(far.why, "memory lasts for 8h 00m at least; an alert is raised when 60 min are left (lead-time)");
+  EXPECT_EQ(far.why, "memory lasts at least 8h 00m; an alert is raised when 60 min are left (lead-time)");
   EXPECT_EQ(decide(leak(1.3 * kHour_s)).what, Paging::shown);
   const PageDecision near = decide(leak(1.2 * kHour_s));
   EXPECT_EQ(near.what, Paging::page) << "the low side, not the middle";
@@ -90,7 +90,7 @@ TEST(Paging, WhatSlowsDownSoThatItStopsBeforeTheMemoryEndsIsNoPage) {
   f.free_bytes = 8.0 * kGiB;
   f.left_bytes = 6.0 * kGiB;
   EXPECT_EQ(decide(f).what, Paging::shown);
-  EXPECT_EQ(decide(f).why, "the growth slows down: it goes on for 6.0 GiB at most, and 8.0 GiB are free");
+  EXPECT_EQ(decide(f).why, "the growth is slowing down: it will add at most 6.0 GiB, and 8.0 GiB are free");
   f.left_bytes = 9.0 * kGiB;
   EXPECT_EQ(decide(f).what, Paging::page) << "memory runs out before that";
   f.left_bytes = 6.0 * kGiB;
@@ -104,7 +104,7 @@ TEST(Paging, AHeightAtWhichAnEarlierRunStoodIsNoPage) {
   f.free_bytes = 10.0 * kGiB;
   f.stood_bytes = 72.0 * kGiB;
   EXPECT_EQ(decide(f).what, Paging::shown);
-  EXPECT_EQ(decide(f).why, "an earlier run stood still at 72.0 GiB");
+  EXPECT_EQ(decide(f).why, "an earlier run levelled off at 72.0 GiB");
   f.used_bytes = 74.0 * kGiB;
   EXPECT_EQ(decide(f).what, Paging::page) << "this one goes beyond";
   f.used_bytes = 70.0 * kGiB;
@@ -161,7 +161,7 @@ TEST(Paging, NothingIsRaisedThatStandsStill) {
   EXPECT_EQ(decide(f).what, Paging::shown);
   EXPECT_THAT(decide(f).why, HasSubstr("memory has not grown for 6 min"));
   f.of_device = true;
-  EXPECT_THAT(decide(f).why, HasSubstr("others give back what the process takes"));
+  EXPECT_THAT(decide(f).why, HasSubstr("others release as much as the process takes"));
 }
 
 TEST(Paging, NearAFullCardAPauseOrAQuietNightIsNoReason) {
@@ -366,7 +366,7 @@ TEST(Paging, ARiseOfMinutesIsNone) {
   f.grown_s = 3 * kMinute_s;
   f.least_s = 5 * kMinute_s;
   EXPECT_EQ(decide(f).what, Paging::shown);
-  EXPECT_EQ(decide(f).why, "it has grown for 3 min; an alert takes 5 min");
+  EXPECT_EQ(decide(f).why, "it has grown for 3 min; an alert requires 5 min");
   EXPECT_EQ(decide(paged(f)).what, Paging::page);
 }
 

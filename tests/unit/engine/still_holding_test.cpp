@@ -59,7 +59,7 @@ TEST_F(StillHoldingTest, WhatItHoldsAndHowMuchOfThatItsAllocatorDoesNotUse) {
   const ConclusionWords told = told_of(first);
   EXPECT_THAT(told.facts, Contains(Field(&Fact::text, HasSubstr("still holds 21.0 GiB, 20.0 GiB of them unused by its "
                                                                 "allocator"))));
-  EXPECT_THAT(told.facts, Contains(Field(&Fact::text, HasSubstr("next: torch.cuda.empty_cache()"))));
+  EXPECT_THAT(told.facts, Contains(Field(&Fact::text, HasSubstr("next: call torch.cuda.empty_cache()"))));
 }
 
 TEST_F(StillHoldingTest, EveryTextTellsIt) {
@@ -69,7 +69,7 @@ TEST_F(StillHoldingTest, EveryTextTellsIt) {
   const auto view = engine->view();
   for (const std::string& text : {find_report("text")->render(*view, {}), status_table(*view, {}, 0)}) {
     EXPECT_THAT(text, HasSubstr("still holds 21.0 GiB, 20.0 GiB of them unused by its allocator"));
-    EXPECT_THAT(text, HasSubstr("next: torch.cuda.empty_cache()"));
+    EXPECT_THAT(text, HasSubstr("next: call torch.cuda.empty_cache()"));
   }
 }
 

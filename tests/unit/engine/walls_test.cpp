@@ -64,7 +64,7 @@ TEST_F(WallsTest, TheForecastEndsAtTheNearestOfThree) {
   grow(0, 3600);
   expect_end(3600, 8.0 * kGiB);
   const std::string because = seen(leaking).verdict.finding.because;
-  EXPECT_THAT(because, HasSubstr("its memory ends at 8.0 GiB, by CUDA_MPS_PINNED_DEVICE_MEM_LIMIT of pid 1"));
+  EXPECT_THAT(because, HasSubstr("its memory is limited to 8.0 GiB by CUDA_MPS_PINNED_DEVICE_MEM_LIMIT of pid 1"));
   EXPECT_THAT(because, Not(HasSubstr("dmem.max")));
   const auto wall = seen(leaking).wall;
   ASSERT_TRUE(wall);
@@ -84,7 +84,7 @@ TEST_F(WallsTest, ItFollowsAWallThatMovesOrIsLifted) {
   wall(3700, 1, "dmem.max of /pod", 0);
   grow(3700, 3800);
   expect_end(3800, 22.0 * kGiB);
-  EXPECT_THAT(seen(leaking).verdict.finding.because, Not(HasSubstr("its memory ends at")));
+  EXPECT_THAT(seen(leaking).verdict.finding.because, Not(HasSubstr("its memory is limited to")));
 }
 
 /// No sample follows what a log says in its last line.
@@ -93,7 +93,7 @@ TEST_F(WallsTest, OneThatIsToldLastOfAllEndsTheForecastToo) {
   engine->finish();
   wall(3600, 1, "dmem.max of /pod", 7 * kGiB);
   expect_end(3600, 7.0 * kGiB);
-  EXPECT_THAT(seen(leaking).verdict.finding.because, HasSubstr("its memory ends at 7.0 GiB, by dmem.max of /pod"));
+  EXPECT_THAT(seen(leaking).verdict.finding.because, HasSubstr("its memory is limited to 7.0 GiB by dmem.max of /pod"));
   const Finding device = seen(device_series).verdict.finding;
   ASSERT_TRUE(device.oom_in_s) << device.because;
   EXPECT_NEAR(device.oom_in_s->mid, left_s(3600, 7.0 * kGiB), 0.05 * left_s(3600, 7.0 * kGiB));
@@ -132,7 +132,7 @@ TEST_F(WallsTest, ProcessesThatShareAWallHoldItTogether) {
   grow(0, 3600);
   expect_end(3600, 8.0 * kGiB);
   EXPECT_THAT(seen(leaking).verdict.finding.because,
-              HasSubstr("its memory ends at 10.0 GiB, by dmem.max of /pod, of which 2 processes use 6.5 GiB"));
+              HasSubstr("its memory is limited to 10.0 GiB by dmem.max of /pod, of which 2 processes use 6.5 GiB"));
   end_process(3600, 2);
   for (double t = 3600; t < 3700; t += kStep_s) {
     const std::uint64_t used = kGiB + kRate * static_cast<std::uint64_t>(t);
@@ -153,7 +153,7 @@ TEST_F(WallsTest, WhatSeveralFillTogetherEndsSooner) {
     const Finding finding = seen(id).verdict.finding;
     ASSERT_TRUE(finding.oom_in_s) << finding.because;
     EXPECT_NEAR(finding.oom_in_s->mid, left / (2 * kRate), 0.05 * left / (2 * kRate)) << finding.because;
-    EXPECT_THAT(finding.because, HasSubstr("of which 2 processes use 9.0 GiB and grow by 120.0 MiB/min together"));
+    EXPECT_THAT(finding.because, HasSubstr("of which 2 processes use 9.0 GiB and grow at 120.0 MiB/min together"));
   }
 }
 
@@ -161,7 +161,7 @@ TEST_F(WallsTest, TheGpuEndsItWhereThatIsNearer) {
   wall(0, 1, "dmem.max of /pod", 23 * kGiB);
   grow(0, 3600);
   expect_end(3600, 22.0 * kGiB);
-  EXPECT_THAT(seen(leaking).verdict.finding.because, Not(HasSubstr("its memory ends at")));
+  EXPECT_THAT(seen(leaking).verdict.finding.because, Not(HasSubstr("its memory is limited to")));
 }
 
 /// What a process may need ends at the nearest wall, too.
@@ -179,10 +179,10 @@ TEST_F(WallsTest, WhatFitsEndsAtTheNearestWall) {
   EXPECT_EQ(h.beside_pid, 2U);
   EXPECT_EQ(seen(device_series).headroom.value().left_bytes, h.left_bytes) << "the device tells of what leaves least";
   for (const SeriesId id : {leaking, device_series})
-    EXPECT_THAT(told_of(id).facts,
-                testing::Contains(testing::Field(&Fact::text, HasSubstr("does not fit beside pid 2, 1.0 GiB short; "
-                                                                        "its memory ends at 10.0 GiB, by dmem.max of "
-                                                                        "/pod"))))
+    EXPECT_THAT(told_of(id).facts, testing::Contains(testing::Field(
+                                       &Fact::text, HasSubstr("does not fit beside pid 2, 1.0 GiB short; "
+                                                              "its memory is limited to 10.0 GiB by dmem.max of "
+                                                              "/pod"))))
         << "series " << index_of(id);
   EXPECT_TRUE(seen(other).headroom.value().fits());
 }
@@ -205,7 +205,7 @@ TEST_F(WallsTest, ADeviceEndsWithItsOnlyGrower) {
   }
   EXPECT_TRUE(was_undecided);
   EXPECT_TRUE(seen(device_series).verdict.finding.leak);
-  EXPECT_THAT(seen(device_series).verdict.finding.because, HasSubstr("ends at 8.0 GiB, by dmem.max of /pod"));
+  EXPECT_THAT(seen(device_series).verdict.finding.because, HasSubstr("limited to 8.0 GiB by dmem.max of /pod"));
 }
 
 /// One that ends at a wall of its own ends there, whatever the others grow by.
@@ -269,7 +269,7 @@ TEST(WallsOfAScenario, WhatGrowsBeyondItFailsAndItsEndNamesIt) {
     if (s.key.pid != 4242 && s.key.metric != Metric::device_used) continue;
     EXPECT_THAT(conclusion_words(*run->view, s).end, HasSubstr("ended then; its limit was dmem.max of /pod"));
     const std::string because = Conclusion(*run->view, s).finding().because;
-    EXPECT_THAT(because, HasSubstr("ends at 9.0 GiB, by dmem.max of /pod, of which 2 processes use 9.0 GiB"));
+    EXPECT_THAT(because, HasSubstr("limited to 9.0 GiB by dmem.max of /pod, of which 2 processes use 9.0 GiB"));
     EXPECT_THAT(because, Not(HasSubstr("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT")));
     if (s.key.pid == 0) continue;
     ASSERT_TRUE(s.wall);
@@ -325,7 +325,7 @@ TEST_F(WallsOfARecording, TheDeviceEndsWithWhatTheAllocatorMayStillTake) {
   expect_end(*allocated, 3700, 8.0 * kGiB);
   expect_end(device_series, 3700, 8.0 * kGiB);
   EXPECT_THAT(seen(device_series).verdict.finding.because,
-              HasSubstr("its memory ends at 8.0 GiB, by PyTorch's per_process_memory_fraction"));
+              HasSubstr("its memory is limited to 8.0 GiB by PyTorch's per_process_memory_fraction"));
   EXPECT_EQ(memory_end(*views.back(), seen(device_series))->bytes, 9.0 * kGiB);
 }
 

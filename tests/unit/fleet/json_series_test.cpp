@@ -79,7 +79,7 @@ TEST(Matrix, AnErrorOfTheServerIsItsWords) {
       read_matrix(R"({"status":"error","errorType":"bad_data","error":"exceeded maximum resolution of 11,000 points"})",
                   kAll, got.sink, got.lacks);
   ASSERT_FALSE(read);
-  EXPECT_EQ(read.error().message, "the server says: exceeded maximum resolution of 11,000 points");
+  EXPECT_EQ(read.error().message, "the server reports: exceeded maximum resolution of 11,000 points");
   const Status half = read_matrix(R"({"status":"success","data":{"resu)", kAll, got.sink, got.lacks);
   ASSERT_FALSE(half);
   EXPECT_NE(half.error().message.find("not what Prometheus's API returns"), std::string::npos);
@@ -106,7 +106,7 @@ TEST(Answers, AServerSaysWhatTheyLack) {
   EXPECT_EQ(lacks(R"("warnings":["store a is away","store b is away","store a is away"],)"),
             "store a is away; store b is away");
   EXPECT_EQ(lacks(R"("isPartial":false,)"), "");
-  EXPECT_EQ(lacks(R"("isPartial":true,)"), "a part of its storage did not answer");
+  EXPECT_EQ(lacks(R"("isPartial":true,)"), "part of its storage did not answer");
 }
 
 }  // namespace

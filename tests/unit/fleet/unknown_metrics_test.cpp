@@ -55,10 +55,9 @@ TEST(UnknownMetrics, AUnitThatTheNameDoesNotSayIsAGuess) {
 TEST(UnknownMetrics, TheTextHasTheLinesIndented) {
   EXPECT_EQ(unknown_metrics_text({}), "");
   const std::string text = unknown_metrics_text({{"acme_gpu_mem_used", "[[exporter]]\nname = \"acme\"\n"}});
-  EXPECT_EQ(
-      text,
-      "Not read: acme_gpu_mem_used looks like memory of GPUs. These lines in a file of exporters would read it:\n\n"
-      "    [[exporter]]\n    name = \"acme\"\n\n");
+  EXPECT_EQ(text,
+            "Not read: acme_gpu_mem_used looks like GPU memory. These lines in an exporters file would read it:\n\n"
+            "    [[exporter]]\n    name = \"acme\"\n\n");
 }
 
 }  // namespace

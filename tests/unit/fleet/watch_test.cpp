@@ -249,7 +249,7 @@ TEST(FleetWatch, APartOfAnAnswerIsSaidAndItsRestIsReadLater) {
   ASSERT_TRUE(watch.pass(kBeginMs + 4 * kHourMs));
   EXPECT_EQ(leaking(watch.latest()), (std::vector<std::string>{"host1"}));
   ASSERT_EQ(watch.latest().unread.size(), 1U);
-  EXPECT_NE(words_of(watch.latest().unread.front()).find("a part of what the server http://127.0.0.1:"),
+  EXPECT_NE(words_of(watch.latest().unread.front()).find("part of what the server http://127.0.0.1:"),
             std::string::npos);
   EXPECT_EQ(watch.latest().unread.front().why, "a store is away");
   server.set_without("");

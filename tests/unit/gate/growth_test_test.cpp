@@ -150,11 +150,11 @@ TEST(GrowthTest, TheWordsNameTheUnitAndTheStatedErrorRate) {
   limits.error_rate = 1e-4 / 3;
   EXPECT_THAT(
       test_growth(y, limits).because,
-      testing::StartsWith("grows 0.50 MiB/iteration (at least 0.50 MiB/iteration at error rate 3.33333e-05), "));
+      testing::StartsWith("grows 0.50 MiB/iteration (at least 0.50 MiB/iteration at error rate 3.33333e-05); "));
   limits.unit = "step";
   limits.stated_error_rate = "1e-4 over 3 looks";
   EXPECT_THAT(test_growth(y, limits).because,
-              testing::StartsWith("grows 0.50 MiB/step (at least 0.50 MiB/step at error rate 1e-4 over 3 looks), "
+              testing::StartsWith("grows 0.50 MiB/step (at least 0.50 MiB/step at error rate 1e-4 over 3 looks); "
                                   "the limit is 0.20 MiB/step; "));
 }
 

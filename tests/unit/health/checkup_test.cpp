@@ -83,9 +83,10 @@ TEST(HealthCheckup, WellIsHealthyAndSaysWhatExcludesTheHardware) {
 TEST(HealthCheckup, WhatIsSaidOfALeakHoldsForEachOfItsGpus) {
   HealthFacts facts = healthy();
   facts.devices[1].health->repair_pending.reset();
-  EXPECT_THAT(health_text(check_health(facts), {}),
-              HasSubstr("nothing points to the hardware (no uncorrected memory error since the driver was loaded; no "
-                        "throttling by heat or power supply; no hardware XID in the kernel log of the last 24 h)"));
+  EXPECT_THAT(
+      health_text(check_health(facts), {}),
+      HasSubstr("nothing points to the hardware (no uncorrected memory error since the driver was loaded; no "
+                "throttling due to heat or the power supply; no hardware XID in the kernel log of the last 24 h)"));
   for (HealthFacts::Device& device : facts.devices) device.health.reset();
   EXPECT_THAT(health_text(check_health(facts), {}), Not(HasSubstr("leaks"))) << "little is known";
 }

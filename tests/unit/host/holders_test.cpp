@@ -272,7 +272,8 @@ TEST(Holders, AWorkerForWhichSomebodyMayWaitIsKept) {
   EXPECT_EQ(kept_at("/run/model.sock", [](Orphaned&) {}), "it listens at /run/model.sock");
   const std::string secret = "/tmp/0b9b1d5e-6a3c-4f0e-9d55-1f2a3b4c5d6e";
   EXPECT_EQ(kept_at(secret, [](Orphaned&) {}), "it listens at an address that no other worker uses");
-  EXPECT_THAT(kept([](Orphaned& machine) { machine.remove(69, "fd"); }), HasSubstr("may not be read by this user"));
+  EXPECT_THAT(kept([](Orphaned& machine) { machine.remove(69, "fd"); }),
+              HasSubstr("this user may not read the open files of"));
 }
 
 /// The worker is one of Ray's, and its raylet has ended. It listens on `ports`.
@@ -334,7 +335,7 @@ TEST(Holders, MemoryThatAnotherUserMayShareKeepsAWorker) {
     return machine.worker().kept;
   };
   using std::filesystem::perms;
-  EXPECT_THAT(kept(perms{0644}, "/dev/shm/ring", false), HasSubstr("another user may share its memory"));
+  EXPECT_THAT(kept(perms{0644}, "/dev/shm/ring", false), HasSubstr("may be shared with another user"));
   EXPECT_EQ(kept(perms{0644}, "/dev/shm/ring", true), "") << "it does not";
   EXPECT_EQ(kept(perms{0644}, "/dev/shm/ring (deleted)", false), "") << "nobody finds it";
   const bool is_own = ::geteuid() != 0;  // without root, the other process is of the same user

@@ -112,7 +112,8 @@ TEST_F(LifeWatchTest, WhatSleepsAndLooksForWorkNowAndThenIsInUse) {
 }
 
 TEST_F(LifeWatchTest, WhatReadsOrTriesToIsInUse) {
-  EXPECT_EQ(watch(40, [&](int s) { write({.read_calls = s / 40}); }), "it or what it started read or wrote");
+  EXPECT_EQ(watch(40, [&](int s) { write({.read_calls = s / 40}); }),
+            "it, or a process that it started, read or wrote");
 }
 
 TEST_F(LifeWatchTest, WhatTakesNewPagesIsInUse) {

@@ -173,9 +173,8 @@ TEST_F(HostRoundsTest, TheKernelsLogTellsItOnceAndAlsoOfOthers) {
   EXPECT_THAT(texts(batch, Event::Kind::host_out_of_memory), IsEmpty());
   write("dev/kmsg", "3,2,1,-;Out of memory: Killed process 99 (cc1plus) total-vm:9kB\n", true);
   batch = poll(9);
-  EXPECT_THAT(
-      texts(batch, Event::Kind::host_out_of_memory),
-      ElementsAre("the kernel ended pid 99 (cc1plus): the machine's memory ran out; it held no memory of a GPU"));
+  EXPECT_THAT(texts(batch, Event::Kind::host_out_of_memory),
+              ElementsAre("the kernel ended pid 99 (cc1plus): the machine's memory ran out; it held no GPU memory"));
   EXPECT_EQ(rounds->kills(), (HostRounds::Kills{{{"machine", true}, 1}, {{"machine", false}, 1}}));
 }
 

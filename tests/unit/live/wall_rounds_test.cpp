@@ -85,7 +85,7 @@ TEST_F(WallRoundsTest, EachProcessIsToldOfAndPeopleOnce) {
   limit("8589934592");
   EXPECT_THAT(poll(5), IsEmpty()) << "not due";
   EXPECT_THAT(poll(10), ElementsAre("42=8589934592", "43=8589934592",
-                                    "GPU 0: memory of pid 42 ends at 8.0 GiB: dmem.max of /pod"));
+                                    "GPU 0: the memory of pid 42 is limited to 8.0 GiB: dmem.max of /pod"));
   EXPECT_THAT(poll(20), IsEmpty()) << "nothing has changed";
 }
 
@@ -93,13 +93,15 @@ TEST_F(WallRoundsTest, AWallThatMovesIsAnEvent) {
   limit("8589934592");
   poll(0);
   limit("4294967296");
-  EXPECT_THAT(poll(10),
-              ElementsAre("42=4294967296", "43=4294967296",
-                          "GPU 0: memory of pid 42 now ends at 4.0 GiB instead of 8.0 GiB: dmem.max of /pod"));
+  EXPECT_THAT(
+      poll(10),
+      ElementsAre("42=4294967296", "43=4294967296",
+                  "GPU 0: the memory of pid 42 is now limited to 4.0 GiB instead of 8.0 GiB: dmem.max of /pod"));
   limit("max");
-  EXPECT_THAT(poll(20), ElementsAre("42=0", "43=0",
-                                    "GPU 0: the limit of 4.0 GiB was lifted: dmem.max of /pod; its memory ends with "
-                                    "the GPU's"));
+  EXPECT_THAT(
+      poll(20),
+      ElementsAre("42=0", "43=0",
+                  "GPU 0: the limit of 4.0 GiB was lifted: dmem.max of /pod; only the GPU's capacity limits it now"));
   EXPECT_THAT(poll(30), IsEmpty());
 }
 
@@ -109,18 +111,18 @@ TEST_F(WallRoundsTest, TheNearestIsTheEndAndTheOthersAreLimits) {
   limit("17179869184");
   told.emplace("NVIDIA's memory limit of /pod", 8 * kGiB);
   EXPECT_THAT(poll(0), ElementsAre("42=8589934592", "42=17179869184",
-                                   "GPU 0: memory of pid 42 ends at 8.0 GiB: NVIDIA's memory limit of /pod",
+                                   "GPU 0: the memory of pid 42 is limited to 8.0 GiB: NVIDIA's memory limit of /pod",
                                    "GPU 0: pid 42 has a limit of 16.0 GiB: dmem.max of /pod"));
   told.reset();
   EXPECT_THAT(poll(10), IsEmpty()) << "what a source has told stands";
   limit("12884901888");
   EXPECT_THAT(poll(20), ElementsAre("42=12884901888",
                                     "GPU 0: the limit of pid 42 is now 12.0 GiB instead of 16.0 GiB: dmem.max of /pod; "
-                                    "its memory ends at 8.0 GiB: NVIDIA's memory limit of /pod"));
+                                    "its memory is limited to 8.0 GiB: NVIDIA's memory limit of /pod"));
   told.emplace("NVIDIA's memory limit of /pod", 0);
   EXPECT_THAT(poll(22), ElementsAre("42=0",
                                     "GPU 0: the limit of 8.0 GiB was lifted: NVIDIA's memory limit of /pod; its memory "
-                                    "ends at 12.0 GiB: dmem.max of /pod"))
+                                    "is limited to 12.0 GiB: dmem.max of /pod"))
       << "a source tells at once";
 }
 
@@ -129,9 +131,10 @@ TEST_F(WallRoundsTest, ALimitBeyondTheGpuIsNoEnd) {
   device_used = catalog.intern({Metric::device_used, "GPU-a", 0, 0});
   series.pop_back();
   limit("8589934592");
-  EXPECT_THAT(poll(0), ElementsAre("0=4294967296", "42=8589934592",
-                                   "GPU 0: pid 42 has a limit of 8.0 GiB: dmem.max of /pod; the GPU's memory ends "
-                                   "before it"));
+  EXPECT_THAT(
+      poll(0),
+      ElementsAre("0=4294967296", "42=8589934592",
+                  "GPU 0: pid 42 has a limit of 8.0 GiB: dmem.max of /pod; the GPU's capacity is the closer limit"));
 }
 
 TEST_F(WallRoundsTest, ATotalThatMovesIsAnEventAtOnce) {
@@ -140,7 +143,7 @@ TEST_F(WallRoundsTest, ATotalThatMovesIsAnEventAtOnce) {
   EXPECT_THAT(poll(1), IsEmpty());
   total(60 * kGiB);
   EXPECT_THAT(poll(2), ElementsAre("0=64424509440",
-                                   "GPU 0: its memory now ends at 60.0 GiB instead of 80.0 GiB: the driver has "
+                                   "GPU 0: its memory is now limited to 60.0 GiB instead of 80.0 GiB: the driver has "
                                    "adjusted the total"));
   EXPECT_THAT(poll(3), IsEmpty());
 }

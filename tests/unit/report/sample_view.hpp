@@ -101,7 +101,7 @@ inline Stall lasting_stall() {
   stall.stalled_for_s = 2600;
   stall.confidence = 0.8;
   stall.held_bytes = 3 * kGiB;
-  stall.evidence = {"no kernel of it ran", "its main thread waits in futex_wait_queue"};
+  stall.evidence = {"it ran no kernel", "its main thread waits in futex_wait_queue"};
   return stall;
 }
 
@@ -115,7 +115,7 @@ inline Alert stall_alert() {
   a.finding.stage = Stage::confirmed;
   a.finding.confidence = 0.8;
   a.finding.onset = at(4599);
-  a.finding.because = "no kernel of it ran; its main thread waits in futex_wait_queue";
+  a.finding.because = "it ran no kernel; its main thread waits in futex_wait_queue";
   return a;
 }
 

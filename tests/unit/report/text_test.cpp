@@ -157,13 +157,13 @@ TEST(StatusTable, OneLineADeviceItsProcessesBelow) {
 TEST(StatusTable, ALeakWithoutAnAlertSaysWhyOnce) {
   View view = sample_view();
   for (SeriesView& s : view.series)
-    if (s.verdict.finding.leak) s.paging = "memory lasts for 2h 11m at least; an alert is raised when 60 min are left";
-  const std::string why = "    no alert  memory lasts for 2h 11m at least; an alert is raised when 60 min are left\n";
+    if (s.verdict.finding.leak) s.paging = "memory lasts at least 2h 11m; an alert is raised when 60 min are left";
+  const std::string why = "    no alert  memory lasts at least 2h 11m; an alert is raised when 60 min are left\n";
   const std::string out = status_table(view, {});
   const std::size_t at = out.find(why);
   ASSERT_NE(at, std::string::npos) << out;
   EXPECT_EQ(out.find("no alert", at + why.size()), std::string::npos) << "the device speaks for its processes";
-  EXPECT_THAT(status_table(view, {false, 60}), HasSubstr("    no alert  memory lasts for 2h 11m at least; an alert is\n"
+  EXPECT_THAT(status_table(view, {false, 60}), HasSubstr("    no alert  memory lasts at least 2h 11m; an alert is\n"
                                                          "              raised when 60 min are left\n"));
   for (SeriesView& s : view.series)
     if (s.key.pid == 0) s.paging.clear();
@@ -185,7 +185,7 @@ TEST(StatusTable, ManySteadyProcessesAreSummedUp) {
 TEST(StatusTable, ADeviceWithoutATotalStillHeadsItsProcesses) {
   View v = sample_view();
   v.series.erase(v.series.begin());
-  EXPECT_THAT(status_table(v, {}), HasSubstr("use of the whole device not known\n  pid 4243"));
+  EXPECT_THAT(status_table(v, {}), HasSubstr("the whole device's use is unknown\n  pid 4243"));
 }
 
 /// The lines of the table at a width, without their colours; none is longer than that.
@@ -235,7 +235,7 @@ TEST(AlertLines, AStalledProcessSaysSinceWhenWhyAndWhatNext) {
   const std::string out = alert_lines(v, v.series[1], stall_alert(), AlertNews::raised, {});
   EXPECT_THAT(out, HasSubstr("STALLED  GPU 0 NVIDIA A10, pid 4243 python serve.py (alice): holds 3.0 GiB and has made "
                              "no progress for 30m, with a confidence of 80 %\n"));
-  EXPECT_THAT(out, HasSubstr("because  no kernel of it ran"));
+  EXPECT_THAT(out, HasSubstr("because  it ran no kernel"));
   EXPECT_THAT(out, HasSubstr("py-spy dump --pid 4243"));
   EXPECT_THAT(out, Not(HasSubstr("leak")));
   Alert over = stall_alert();
@@ -253,7 +253,7 @@ TEST(TextReport, AStalledProcessIsToldWithItsEvidence) {
   v.series[1].stall = lasting_stall();
   v.series[1].stall->evidence.push_back("waits in \x1b[31m");
   v.series[1].alerts = {stall_alert()};
-  EXPECT_THAT(text(v), HasSubstr("stalled for 43m (confidence 80 %)\n             no kernel of it ran\n"));
+  EXPECT_THAT(text(v), HasSubstr("stalled for 43m (confidence 80 %)\n             it ran no kernel\n"));
   EXPECT_THAT(text(v), HasSubstr("stalled process raised 2026-01-02"));
   EXPECT_THAT(text(v), Not(HasSubstr("\x1b")));
   EXPECT_THAT(status_table(v, {}), HasSubstr(", stalled for 43m (confidence 80 %)"));

@@ -48,7 +48,8 @@ TEST_F(LibraryPlace, EachObstacleIsSaid) {
   fs::permissions(in("shared"), fs::perms::all);
   fs::create_directory_symlink(folder_, in("link"));
   const auto why = [&](const std::string& place) { return usable_library_folder({place}).error().message; };
-  EXPECT_EQ(why(in("a:colon")), in("a:colon") + ": its path has a blank, a colon or '$', which LD_PRELOAD cannot hold");
+  EXPECT_EQ(why(in("a:colon")),
+            in("a:colon") + ": its path contains a space, a colon or '$', which LD_PRELOAD cannot hold");
   for (const char* name : {"file", "shared", "link", "shared/inner"})
     EXPECT_EQ(why(in(name)), in(name) + ": it is not a folder that only you can write to") << name;
   EXPECT_EQ(why(in("file/inner")), in("file/inner") + ": Not a directory");

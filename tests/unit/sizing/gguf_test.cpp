@@ -63,7 +63,7 @@ TEST(Gguf, ATypeThatIsNotKnownIsCountedByTheData) {
   file.tensor("blk.1.ffn_up.weight", {64, 128}, 250);
   const auto header = parse_gguf(file.bytes()).value().header;
   EXPECT_EQ(facts_of(header, 1e6).value().weights_bytes, 1e6);
-  EXPECT_THAT(facts_of(header, 0).value().left_out, ::testing::Contains(HasSubstr("not known here")));
+  EXPECT_THAT(facts_of(header, 0).value().left_out, ::testing::Contains(HasSubstr("of an unknown type")));
 }
 
 TEST(Gguf, EveryCutIsSeenAndNothingIsReadBeyondIt) {

@@ -520,9 +520,11 @@ TEST(Nvml, ASoftLimitIsToldAndIsNoWall) {
     for (const Event& event : events_of(batch, Event::Kind::note)) out.push_back(event.text);
     return out;
   };
-  EXPECT_THAT(notes(), testing::ElementsAre(testing::AllOf(
-                           testing::StartsWith("GPU 0: the soft limit of /system.slice/docker-"),
-                           testing::EndsWith("is 4.0 GiB, a threshold and no end of its memory: 3.0 GiB in use"))));
+  EXPECT_THAT(
+      notes(),
+      testing::ElementsAre(testing::AllOf(
+          testing::StartsWith("GPU 0: the soft limit of /system.slice/docker-"),
+          testing::EndsWith("is 4.0 GiB, which is a threshold and does not limit its memory: 3.0 GiB in use"))));
   EXPECT_THAT(notes(), IsEmpty());
   EXPECT_THAT(notes(), testing::ElementsAre(testing::EndsWith(
                            "5.0 GiB in use; its processes may be ended when others need their share of the GPU")));

@@ -153,7 +153,7 @@ TEST_F(DamageTest, AFolderThatCannotBeWrittenIsNamed) {
   ::chmod(folder.path().c_str(), 0755);
   EXPECT_THAT(existing, AllOf(HasSubstr(config.path), HasSubstr("Permission denied"), HasSubstr("store.path")));
   EXPECT_THAT(fresh, AllOf(HasSubstr("new.db"), HasSubstr("Permission denied"), HasSubstr("store.path")));
-  EXPECT_THAT(deeper, AllOf(HasSubstr("sub"), HasSubstr("cannot make the folder"), HasSubstr("store.path")));
+  EXPECT_THAT(deeper, AllOf(HasSubstr("sub"), HasSubstr("cannot create the folder"), HasSubstr("store.path")));
   EXPECT_EQ(readable, 1U);
 }
 
