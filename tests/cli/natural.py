@@ -198,7 +198,7 @@ class Natural(Typed):
         once = self.box.on_terminal("top", "--once", "--replay", "gpu.csv", "--timezone", "UTC", env=tokyo, size=(120, 40)).decode()
         self.assertEqual(once.count("JST"), 1, once)
         self.assertIn("2026-01-02 12:44:05 JST", once)
-        for columns, rows, first in ((60, 16, r"vramtrack +1 GPU"), (120, 40, r"vramtrack +1 GPU"), (59, 15, r"vramtrack top needs 60x16, this is 59x15")):
+        for columns, rows, first in ((60, 16, r"vramtrack +1 GPU"), (120, 40, r"vramtrack +1 GPU"), (59, 15, r"vramtrack top needs 60x16; this is 59x15")):
             once = self.box.on_terminal("top", "--once", "--replay", "gpu.csv", "--timezone", "UTC", env=tokyo, size=(columns, rows)).decode().splitlines()
             self.assertRegex(once[0], first)
             self.assertLess(len(once), rows)

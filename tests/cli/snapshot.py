@@ -449,7 +449,7 @@ class Snapshot(unittest.TestCase):
         self.assertIn("out of memory", failure["words"])
         (_, reserved, _, blocks), = part["segments"]
         self.assertEqual((reserved, sum(blocks[1::4])), (1024 * MIB, 1024 * MIB))
-        self.assertIn("no data of this device", self.run_it("page", "--device", "3", name, code=2))
+        self.assertIn("no data for this device", self.run_it("page", "--device", "3", name, code=2))
 
     def test_usage_errors(self):
         for args in ([], ["oom"], ["export", "a.pickle"], ["export", "--format", "xml", "a.pickle"], ["summary", "--top", "0", "a.pickle"],

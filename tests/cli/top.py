@@ -50,7 +50,7 @@ class Top(unittest.TestCase):
         top = self.open("--scenario", "healthy_training", "--no-agent", size=(120, 40))
         top.wait_for(r"GPU 0")
         top.resize(60, 15)
-        self.assertNotIn("GPU 0", top.wait_for(r"vramtrack top needs 60x16, this is 60x15"))
+        self.assertNotIn("GPU 0", top.wait_for(r"vramtrack top needs 60x16; this is 60x15"))
         top.resize(200, 50)
         top.wait_for(r"GPU 0[\s\S]*q quit")
         top.press("C-c")  # an interrupt ends it in order, too

@@ -324,7 +324,7 @@ TEST(Screens, WhatMemoryConsistsOfAddsUp) {
 
 TEST(Screens, BelowTheLeastSizeOneMessage) {
   const std::string text = drawn(on(one_gpu(), Page::overview), 59, 24);
-  EXPECT_EQ(text.substr(0, text.find('\n')), "vramtrack top needs 60x16, this is 59x24");
+  EXPECT_EQ(text.substr(0, text.find('\n')), "vramtrack top needs 60x16; this is 59x24");
   EXPECT_THAT(text, Not(HasSubstr("GPU 0")));
 }
 
