@@ -362,7 +362,7 @@ class Manual(unittest.TestCase):
         if command in ("mark", "silence"):
             with self.program("vramtrack", "agent", says="answers on"):
                 end = time.monotonic() + patience(30)
-                while "holds memory of a GPU that the agent watches" in (ended := self.run_to_its_end(line))[1] and time.monotonic() < end:
+                while "the agent watches" in (ended := self.run_to_its_end(line))[1] and time.monotonic() < end:
                     pass  # it has not taken its first sample
                 return ended
         if command == "control":

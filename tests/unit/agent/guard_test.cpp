@@ -63,7 +63,7 @@ TEST_F(TokenFile, IsReadWhenItsOwnersAlone) {
   for (const char* text : {"", "\n", "short", "with blanks in the middle",
                            "\x01\x02\x03\x04\x05\x06\x07\x08\x09\x10\x11\x12\x13\x14\x15\x16"})
     EXPECT_THAT(read_token(file(text, 0600)).error().message, HasSubstr("16 to 512"));
-  EXPECT_THAT(read_token(folder_.file("none")).error().message, HasSubstr("make one"));
+  EXPECT_THAT(read_token(folder_.file("none")).error().message, HasSubstr("create one"));
   EXPECT_THAT(read_token(folder_.path()).error().message, HasSubstr("is a directory"));
 }
 

@@ -92,7 +92,7 @@ TEST(HostMemoryJudged, TheForecastEndsAtTheLimitOfItsCgroup) {
   EXPECT_THAT(told.forecast, HasSubstr("the kernel will end a process in"));
   EXPECT_THAT(told.forecast, Not(HasSubstr("out of memory")));
   ASSERT_FALSE(s.verdict.advice.empty());
-  EXPECT_THAT(s.verdict.advice.front(), HasSubstr("the memory is the host's"));
+  EXPECT_THAT(s.verdict.advice.front(), HasSubstr("this is host memory"));
   const SeriesView& gpu = *find(*run->view, Metric::process_used);
   ASSERT_TRUE(gpu.host);
   EXPECT_EQ(gpu.host->anonymous_bytes, s.used_bytes);
