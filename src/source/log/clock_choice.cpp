@@ -25,6 +25,9 @@ constexpr std::size_t kReadingsAStep = 20;
 constexpr double kDatesFrom = 9e8;
 constexpr double kNextDay_s = 6 * 3600;  ///< times of day that fall by more passed midnight, as StampReader reads them
 
+/// In a table without titles, rows of all GPUs and processes share a time.
+constexpr std::size_t kRowsATime = 256;
+
 /// How the values of a field go on from one record of a series to the next.
 struct Course {
   std::size_t records = 0;
@@ -41,6 +44,13 @@ struct Course {
 
 bool is_small_number(const ClockValue& value) {
   return value.form == Form::number && value.at < kDatesFrom;
+}
+
+/// Whether a number is seconds or milliseconds since 1970 before 2100: no amount of memory in MiB is so large.
+bool is_epoch(const ClockValue& value) {
+  constexpr double kDatesTo = 4.1e9;
+  const double seconds = value.at < kDatesTo ? value.at : value.at / 1000;
+  return value.form == Form::number && seconds >= kDatesFrom && seconds < kDatesTo;
 }
 
 class Chooser {
@@ -187,29 +197,35 @@ class Chooser {
 
   /// Whether the values of a field are dates or times of day that go on as a clock does.
   [[nodiscard]] Form clock_form(int at) const {
-    if (first_of(at).form < Form::time_of_day) return Form::other;
+    const bool is_untitled = field(at).hint == ClockHint::untitled;
+    const ClockValue first = first_of(at);
+    if (first.form < Form::time_of_day && !(is_untitled && is_epoch(first))) return Form::other;
     const Course course = course_of(at);
     const std::size_t times = course.dates + course.times_of_day;
-    const bool is_advancing = (course.rises + course.falls) * kReadingsAStep >= course.own - course.series;
+    if (is_epoch(first)) return times + course.falls == 0 && course.rises > 0 ? Form::number : Form::other;
+    const std::size_t steps = course.rises + course.falls;
+    const bool is_advancing =
+        is_untitled ? (steps + 1) * kRowsATime >= course.own : steps * kReadingsAStep >= course.own - course.series;
     const bool are_mixed = course.dates > 0 && course.times_of_day > 0;
     if (times == 0 || (course.present - times) * kOddOnes > times || are_mixed || !is_advancing) return Form::other;
     if (course.dates > 0) return Form::date;
     return course.rises >= course.falls ? Form::time_of_day : Form::other;  // what falls is the time left
   }
 
-  /// The only field of dates, else of times of day, that is a clock by its values alone; -1: none.
+  /// The only field of dates, else of times of day, that is a clock by its values alone; -1: none. Without titles, else
+  /// of numbers, and the first of several.
   [[nodiscard]] Result<int> by_values() const {
     std::vector<int> found;
     Form best = Form::other;
     for (int i = 0; i < static_cast<int>(head_.fields.size()); ++i) {
-      if (field(i).hint != ClockHint::values) continue;
+      if (field(i).hint != ClockHint::values && field(i).hint != ClockHint::untitled) continue;
       const Form form = clock_form(i);
       if (form == Form::other || form < best) continue;
       if (form > best) found.clear();
       best = form;
       found.push_back(i);
     }
-    if (found.size() > 1)
+    if (found.size() > 1 && field(found[0]).hint == ClockHint::values)
       return fail(
           fmt::format("{} and {} both hold times, and their names do not say which is the time of the reading; name "
                       "that one 'timestamp'",

@@ -16,15 +16,16 @@ namespace vramtrack {
 
 /// What suggests, besides its values, that a field gives the time of its record.
 enum class ClockHint : std::uint8_t {
-  none,     ///< its name means something else
-  values,   ///< only its values
-  name,     ///< its name: "timestamp"; or "epoch", which may also be a count
-  count,    ///< its name counts the progress of the program: "step"
-  word,     ///< a word of a line counts it: "step 17"
-  place,    ///< it is where lines of text have their time
-  heading,  ///< the last time on a line without figures
-  minutes,  ///< hours and minutes where lines have their time
-  elapsed   ///< a duration in a line
+  none,      ///< its name means something else
+  values,    ///< only its values
+  untitled,  ///< likewise, and no name contradicts that numbers are dates
+  name,      ///< its name: "timestamp"; or "epoch", which may also be a count
+  count,     ///< its name counts the progress of the program: "step"
+  word,      ///< a word of a line counts it: "step 17"
+  place,     ///< it is where lines of text have their time
+  heading,   ///< the last time on a line without figures
+  minutes,   ///< hours and minutes where lines have their time
+  elapsed    ///< a duration in a line
 };
 
 /// A value of a field.

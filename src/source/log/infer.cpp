@@ -11,6 +11,7 @@
 #include "core/option.hpp"
 #include "core/pci_address.hpp"
 #include "core/units.hpp"
+#include "source/log/clock_choice.hpp"
 #include "source/log/columns.hpp"
 #include "source/log/roster.hpp"
 #include "source/log/text.hpp"
@@ -23,8 +24,7 @@ using logtext::Amount;
 /// The contents of one column, over all rows.
 struct Values {
   std::size_t present = 0, dates = 0, times_of_day = 0, uuids = 0, pcis = 0, sizes = 0, numbers = 0, integers = 0;
-  double low = 0, high = 0, first = 0, last = 0;
-  bool rising = true;
+  double low = 0, high = 0;
   bool whole_sizes = true;
   std::string_view sample;
 
@@ -51,9 +51,7 @@ Values survey(std::span<const std::vector<std::string_view>> rows, std::size_t c
       ++v.pcis;
     } else if (logtext::read_decimal(field, number) && number.length == field.size()) {
       const double value = number.value();
-      if (v.numbers++ == 0) v.low = v.high = v.first = v.last = value;
-      v.rising &= value >= v.last;
-      v.last = value;
+      if (v.numbers++ == 0) v.low = v.high = value;
       v.low = std::min(v.low, value);
       v.high = std::max(v.high, value);
       v.integers += number.has_fraction ? 0 : 1;
@@ -63,8 +61,7 @@ Values survey(std::span<const std::vector<std::string_view>> rows, std::size_t c
     } else if (logtext::read_amount(field, 1, bytes, false, &has_unit) == Amount::read && has_unit) {
       const auto value = static_cast<double>(bytes);
       v.whole_sizes &= field.find('.') == std::string_view::npos;
-      if (v.sizes++ == 0) v.low = v.high = v.first = v.last = value;
-      v.last = value;
+      if (v.sizes++ == 0) v.low = v.high = value;
       v.low = std::min(v.low, value);
       v.high = std::max(v.high, value);
     }
@@ -212,6 +209,31 @@ tl::unexpected<Error> cannot_identify(Rows rows, std::string_view why) {
                           example(rows), why, kAsk, name_of(Option::line_pattern)));
 }
 
+/// Chooses the clock by the values: see choose_clock(). A date without a time is the clock only if nothing is surer.
+Status choose_clock_column(Rows rows, const std::vector<Values>& columns, ColumnPlan& plan,
+                           std::vector<std::string>& assumptions) {
+  ClockRecords head;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const Values& v = columns[i];
+    const bool may_be = v.all(v.dates) || v.all(v.times_of_day) || v.all(v.numbers);
+    head.fields.push_back({fmt::format("column {}", i + 1), may_be ? ClockHint::untitled : ClockHint::none});
+  }
+  head.series.assign(rows.size(), 0);
+  head.value = [rows](std::size_t field, std::size_t record) {
+    return field < rows[record].size() ? read_clock_value(rows[record][field]) : ClockValue{};
+  };
+  const auto choice = choose_clock(head, assumptions);
+  if (!choice) return fail(choice.error());
+  plan.time = choice->time;
+  for (int i = 0; i < static_cast<int>(columns.size()); ++i) {
+    const Values& v = columns[static_cast<std::size_t>(i)];
+    if (!v.all(v.dates) || plan.date >= 0 || read_clock_value(v.sample).form == ClockValue::Form::date) continue;
+    const bool is_apart = plan.time >= 0 && columns[static_cast<std::size_t>(plan.time)].times_of_day > 0;
+    if (plan.time < 0 || is_apart) (is_apart ? plan.date : plan.time) = i;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> rows, char delimiter, bool dated,
@@ -223,14 +245,15 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
   std::vector<Values> columns;
   for (std::size_t i = 0; i < plan.count; ++i) columns.push_back(survey(rows, i));
 
+  if (Status ok = choose_clock_column(rows, columns, plan, assumptions); !ok) return fail(std::move(ok.error()));
+
   std::vector<std::size_t> sizes;
   std::vector<std::size_t> numbers;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const Values& v = columns[i];
     const int at = static_cast<int>(i);
-    if (plan.time < 0 && v.all(v.dates))
-      plan.time = at;
-    else if (plan.uuid < 0 && v.all(v.uuids))
+    if (at == plan.time) continue;
+    if (plan.uuid < 0 && v.all(v.uuids))
       plan.uuid = at;
     else if (plan.pci < 0 && v.all(v.pcis))
       plan.pci = at;
@@ -239,12 +262,6 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
     else if (v.all(v.numbers))
       numbers.push_back(i);
   }
-  if (plan.time < 0 && !numbers.empty()) {
-    for (const std::size_t i : numbers)
-      if (plan.time < 0 && columns[i].rising && columns[i].low >= 9e8) plan.time = static_cast<int>(i);
-    std::erase(numbers, static_cast<std::size_t>(plan.time));
-  }
-  if (plan.time < 0 && columns.front().all(columns.front().times_of_day)) plan.time = 0;
   // A process list: a pid followed by a command. (A GPU's name follows its index, and a temperature is below 128.)
   for (const std::size_t i : numbers) {
     const Values& v = columns[i];

@@ -37,6 +37,48 @@ TEST(ClockColumn, IsFoundByItsValuesWhateverItsTitle) {
   }
 }
 
+TEST(ClockColumn, IsFoundByTheSameRuleWithoutTitles) {
+  const auto covered = [](auto row) {
+    std::string text;
+    for (int i = 0; i < 40; ++i) text += row(fmt::format("10:{:02}:{:02}", i / 2, i % 2 * 30), i) + "\n";
+    const auto r = read_text(text);
+    EXPECT_EQ(r.error, "");
+    EXPECT_EQ(r.device("0").size(), 40U);
+    return r.catalog->clock_is_relative ? -seconds_covered(r) : seconds_covered(r);
+  };
+  const double whole_s = 39 * 30;
+  EXPECT_EQ(covered([](const std::string& time, int i) {
+              return fmt::format("2026-03-01,{},{} MiB,24576 MiB", time, 4000 + i);
+            }),
+            whole_s)
+      << "a date in a column of its own";
+  EXPECT_EQ(covered([](const std::string& time, int i) {
+              return fmt::format("{} MiB,24576 MiB,2026-03-01 {}", 4000 + i, time);
+            }),
+            whole_s);
+  EXPECT_EQ(covered([](const std::string& time, int i) {
+              return fmt::format("2026-03-01 {},2026-03-01 {},{} MiB", time, time, 4000 + i);
+            }),
+            whole_s)
+      << "of the logger, and of the tool";
+  EXPECT_EQ(covered([](const std::string&, int i) {
+              return fmt::format("{},{} MiB,24576 MiB", 1'772'359'200 + 30 * i, 4000 + i);
+            }),
+            whole_s);
+  EXPECT_LT(covered([](const std::string&, int i) { return fmt::format("{},25769803776", 5'000'000'000 + 1024 * i); }),
+            0)
+      << "amounts in bytes are no dates";
+}
+
+TEST(ClockColumn, ThatNeverGoesOnIsNotAClockWithoutTitles) {
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += fmt::format("2026-03-01 09:00:00,{} MiB,24576 MiB\n", 4000 + i);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(r.device("0").size(), 300U);
+  EXPECT_GT(seconds_covered(r), 0) << "the readings are counted";
+}
+
 TEST(ClockColumn, IsReadBesideACountOfSamplesAndAfterARepeatedHeader) {
   const std::string header = "step,when,gpu_index,used_mib";
   const auto line = [](const std::string& time, int i) {
