@@ -277,7 +277,10 @@ Result<std::unique_ptr<LogParser>> make_rocm(const LogHead& head) {
 }  // namespace
 
 const LogFormatInfo rocm_smi_log_format{
-    "rocm-smi", "while sleep 5; do date; rocm-smi --showmeminfo vram; done (or with --csv or --json)", recognise_rocm,
-    make_rocm};
+    .name = "rocm-smi",
+    .help = "while sleep 5; do date; rocm-smi --showmeminfo vram; done (or with --csv or --json)",
+    .recognise = recognise_rocm,
+    .make = make_rocm,
+    .is_screen = true};
 
 }  // namespace vramtrack

@@ -104,6 +104,8 @@ struct LogFormatInfo {
   /// Whether this is the format of any text, by the words beside its figures, which is tried where no other can be
   /// read.
   bool is_prose = false;
+  /// Whether these are screens of a tool, which may be among the lines of other programs.
+  bool is_screen = false;
 };
 
 /// A log whose lines are rewritten for the parser of another format: without thousands separators, with tabs between

@@ -113,9 +113,9 @@ void put_first_what_reads_most(std::vector<Candidate>& candidates, Trials& trial
 /// The strongest of the other candidates that is a table or a document; nullptr: there is none. Screens are enough
 /// without a table whose columns have no titles.
 const LogFormatInfo* other_rows(std::span<const Candidate> candidates) {
-  const Evidence least = is_screen(*candidates.front().format) ? Evidence::titles : Evidence::values;
+  const Evidence least = candidates.front().format->is_screen ? Evidence::titles : Evidence::values;
   for (const Candidate& other : candidates.subspan(1))
-    if (other.evidence >= least && !is_screen(*other.format) && !other.format->is_prose) return other.format;
+    if (other.evidence >= least && !other.format->is_screen && !other.format->is_prose) return other.format;
   return nullptr;
 }
 
@@ -125,7 +125,7 @@ const LogFormatInfo* other_rows(std::span<const Candidate> candidates) {
 const LogFormatInfo* with_more_readings(Trials& trials, const LogFormatInfo* found, const LogFormatInfo* rows) {
   constexpr std::size_t kEnough = 20;
   constexpr std::size_t kManyMore = 10;
-  const bool are_screens = is_screen(*found);
+  const bool are_screens = found->is_screen;
   if (!are_screens && !found->is_prose) return found;
   Trial& first = trials.of(*found);
   if (are_screens && first.readings() >= kEnough) return found;
@@ -194,14 +194,9 @@ bool is_format_open(const LogOptions& options) {
   return options.format.empty() && options.line_pattern.empty();
 }
 
-bool is_screen(const LogFormatInfo& format) {
-  const auto screens = screen_formats();
-  return std::find(screens.begin(), screens.end(), &format) != screens.end();
-}
-
 const LogFormatInfo* screen_in(std::string_view head) {
-  for (const LogFormatInfo* const format : screen_formats())
-    if (format->recognise(head) != Evidence::none) return format;
+  for (const LogFormatInfo* const format : log_formats())
+    if (format->is_screen && format->recognise(head) != Evidence::none) return format;
   return nullptr;
 }
 

@@ -74,9 +74,6 @@ bool is_format_open(const LogOptions& options);
 /// The trial as text of any kind; nullptr if `tried` is that already, or the lines cannot be read so.
 Trial* as_prose(Trials& trials, const LogFormatInfo& tried);
 
-/// Whether the format reads screens, which may be mixed with the output of other programs.
-bool is_screen(const LogFormatInfo& format);
-
 /// The first screen format that recognises `head`; nullptr: none.
 const LogFormatInfo* screen_in(std::string_view head);
 

@@ -18,16 +18,6 @@ std::span<const LogFormatInfo* const> log_formats() {
   return formats;
 }
 
-std::span<const LogFormatInfo* const> screen_formats() {
-  static const std::array screens = {
-#define VRAMTRACK_LOG_FORMAT(name)
-#define VRAMTRACK_LOG_SCREEN(name) &name##_log_format,
-#include "source/log/formats.def"
-#undef VRAMTRACK_LOG_FORMAT
-  };
-  return screens;
-}
-
 const LogFormatInfo* find_log_format(std::string_view name) {
   std::string wanted = logtext::lower(name);
   for (char& c : wanted)

@@ -352,6 +352,10 @@ Result<std::unique_ptr<LogParser>> make_nvtop(const LogHead& head) {
 
 }  // namespace
 
-const LogFormatInfo nvtop_log_format{"nvtop", "while sleep 5; do date; nvtop -s; done", recognise_nvtop, make_nvtop};
+const LogFormatInfo nvtop_log_format{.name = "nvtop",
+                                     .help = "while sleep 5; do date; nvtop -s; done",
+                                     .recognise = recognise_nvtop,
+                                     .make = make_nvtop,
+                                     .is_screen = true};
 
 }  // namespace vramtrack

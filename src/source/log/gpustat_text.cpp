@@ -146,7 +146,11 @@ bool begins_record(std::string_view line, std::string_view before) {
 
 }  // namespace
 
-const LogFormatInfo gpustat_text_log_format{"gpustat-text", "gpustat -cp -i 1 --no-color > gpustat.log", recognise,
-                                            make, begins_record};
+const LogFormatInfo gpustat_text_log_format{.name = "gpustat-text",
+                                            .help = "gpustat -cp -i 1 --no-color > gpustat.log",
+                                            .recognise = recognise,
+                                            .make = make,
+                                            .begins_record = begins_record,
+                                            .is_screen = true};
 
 }  // namespace vramtrack

@@ -108,7 +108,7 @@ std::optional<Found> find_screen_behind_prefix(Trials& as_is) {
     trials = std::make_unique<Trials>(as_is, prefix->strip_lines(text));
   }
   const auto chosen = choose_format(*trials);
-  if (!chosen || !is_screen(**chosen)) return std::nullopt;
+  if (!chosen || !(*chosen)->is_screen) return std::nullopt;
   const LogFormatInfo& format = **chosen;
   const std::size_t readings = trials->readings_of(format);
   const bool is_also_as_is = format.recognise(text) != Evidence::none && as_is.readings_of(format) >= readings;
@@ -169,7 +169,7 @@ Trial& read_head(const Found& found, const LogOptions& options) {
   // Only at the end of a dump is it known to be complete. Screens have been compared with the surrounding text by now.
   const bool is_silent = dynamic_cast<const RowsWithoutFigures*>(trial.parser.get()) != nullptr;
   const bool has_reading =
-      is_silent || (is_screen(*found.format) ? !trial.rows().samples.empty() : trial.has_complete_reading());
+      is_silent || (found.format->is_screen ? !trial.rows().samples.empty() : trial.has_complete_reading());
   if (has_reading || !is_format_open(options) || !found.format->may_be_text) return trial;
   Trial* const prose = as_prose(*found.trials, *found.format);
   return prose != nullptr && prose->has_complete_reading() ? *prose : trial;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string>
 
 #include "core/result.hpp"
@@ -12,9 +11,6 @@
 #include "source/log/reorder.hpp"
 
 namespace vramtrack {
-
-/// The formats whose screens may be mixed with the output of other programs, in the order of formats.def.
-std::span<const LogFormatInfo* const> screen_formats();
 
 /// A file that was recognised, and everything needed to open it again.
 struct PlannedFile {

@@ -108,8 +108,12 @@ bool begins_record(std::string_view line, std::string_view /*before*/) {
 
 }  // namespace
 
-const LogFormatInfo smi_q_log_format{"smi-q", "nvidia-smi -q -d MEMORY -l 10 (or nvidia-smi -q in a loop)", recognise,
-                                     make, begins_record};
+const LogFormatInfo smi_q_log_format{.name = "smi-q",
+                                     .help = "nvidia-smi -q -d MEMORY -l 10 (or nvidia-smi -q in a loop)",
+                                     .recognise = recognise,
+                                     .make = make,
+                                     .begins_record = begins_record,
+                                     .is_screen = true};
 
 // nvidia-smi -q -x in a loop, or with -l: XML documents one after another.
 //

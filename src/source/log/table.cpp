@@ -371,7 +371,11 @@ bool begins_record(std::string_view line, std::string_view before) {
 
 }  // namespace
 
-const LogFormatInfo table_log_format{"table", "nvidia-smi -l 10 > gpu.log (the plain table, dumped in a loop)",
-                                     recognise, make, begins_record};
+const LogFormatInfo table_log_format{.name = "table",
+                                     .help = "nvidia-smi -l 10 > gpu.log (the plain table, dumped in a loop)",
+                                     .recognise = recognise,
+                                     .make = make,
+                                     .begins_record = begins_record,
+                                     .is_screen = true};
 
 }  // namespace vramtrack
