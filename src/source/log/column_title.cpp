@@ -26,7 +26,7 @@ std::int64_t time_unit_ns(std::string_view word) {
 
 /// Takes `word` as the unit; false when it is not a unit.
 bool take_unit(TitleWords& out, std::string_view word) {
-  if (word.ends_with('%') || word == "pct" || word == "percent" || word == "percentage" || word == "perc") {
+  if (word.ends_with('%') || is_percent_word(word)) {
     out.percent = true;
     return true;
   }

@@ -13,6 +13,7 @@
 #include "source/log/memory_words.hpp"
 #include "source/log/origin_words.hpp"
 #include "source/log/text.hpp"
+#include "source/log/unit.hpp"
 
 namespace vramtrack {
 namespace {
@@ -494,17 +495,16 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
   plan.used = best(ColumnRole::used);
   plan.free = best(ColumnRole::free);
   plan.total = best(ColumnRole::total);
-  if (plan.used < 0 && !(plan.free >= 0 && plan.total >= 0)) {
-    plan.used = best(ColumnRole::percent);
-    plan.percent = plan.used >= 0;
-  }
-  if (plan.used < 0 && plan.free < 0) {
-    plan.used = best(ColumnRole::peak);
-    for (std::size_t i = 0; i < columns.size() && plan.used < 0; ++i)
-      if (columns[i].role == ColumnRole::total && columns[i].rank == kCapacityOrPeak) plan.used = static_cast<int>(i);
-    if (plan.used == plan.total) plan.total = -1;
-    plan.only_peaks = plan.used >= 0;
-  }
+  const int percent = best(ColumnRole::percent);
+  int peak = best(ColumnRole::peak);
+  for (std::size_t i = 0; i < columns.size() && peak < 0; ++i)
+    if (columns[i].role == ColumnRole::total && columns[i].rank == kCapacityOrPeak) peak = static_cast<int>(i);
+  const InUse from = in_use_from({plan.used >= 0, plan.free >= 0, plan.total >= 0, percent >= 0, peak >= 0});
+  plan.percent = from == InUse::percent;
+  plan.only_peaks = from == InUse::peak;
+  if (plan.percent) plan.used = percent;
+  if (plan.only_peaks) plan.used = peak;
+  if (plan.only_peaks && peak == plan.total) plan.total = -1;
   if (plan.used < 0 && plan.free < 0) {
     plan.used = best(ColumnRole::gpu);
     plan.unnamed_measure = plan.used >= 0;

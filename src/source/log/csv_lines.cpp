@@ -180,10 +180,7 @@ const char* CsvRows::read_wide_row(Timestamp time, bool last_is_whole, LogRows& 
       if (parts.size() > plan_.wide.size()) return "a longer list than in the first rows";
       text = static_cast<std::size_t>(part) < parts.size() ? parts[static_cast<std::size_t>(part)] : std::string_view{};
     }
-    RowAmounts& row = wide_[i];
-    row.used = plan_.percent ? read_percent(text, row.percent)
-                             : logtext::read_amount(text, used_unit_, row.used_bytes, comma_);
-    if (row.used == logtext::Amount::bad)
+    if (read_used(text, used_unit_, wide_[i]) == logtext::Amount::bad)
       return plan_.percent ? "no readable percentage" : "no readable amount of used memory";
   }
   if (plan_.time < 0 && !plan_.clock_lines) time = stamp_.at_round(round_++);
@@ -202,12 +199,10 @@ const char* CsvRows::read_wide_row(Timestamp time, bool last_is_whole, LogRows& 
     }
   for (std::size_t i = 0; i < plan_.wide.size(); ++i) {
     CsvEntry& e = *entries_[i];
-    if (const char* const why = read_total(e, plan_.wide[i].total, time, rows)) return why;
-    RowAmounts& row = wide_[i];
-    if (plan_.percent) apply_percent(e, time, row, rows);
-    const bool has_used = row.used == logtext::Amount::read;
-    if (has_used && !plan_.percent && is_above(row.used_bytes, e.total_bytes)) return kAboveTotal;
-    if (has_used) rows.add(time, e.series, row.used_bytes);
+    GpuMemory& memory = wide_[i];
+    if (const char* const why = read_total(e, plan_.wide[i].total, memory, rows)) return why;
+    if (const char* const why = rows.complete(time, e.device, memory)) return why;
+    if (memory.used) rows.add(time, e.series, *memory.used);
     if (!e.further.empty()) add_further(time, e, plan_.wide[i].further, rows);
   }
   return nullptr;

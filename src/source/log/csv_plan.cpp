@@ -453,22 +453,19 @@ void detect_pairs(const Rows& rows, ColumnPlan& plan) {
 
 /// MB or GB of the title that are 10^6 or 10^9 bytes: see decimal_unit().
 void detect_decimal_unit(const Rows& rows, ColumnPlan& plan, std::vector<std::string>& assumptions) {
-  const bool is_mb = plan.used_unit == kBytesPerMiB;
-  if (plan.pair || plan.used < 0 || !plan.wide.empty() ||
-      logtext::lower(plan.header).find(is_mb ? "mib" : "gib") != std::string::npos)
-    return;
-  std::vector<std::string_view> values;
-  for (const auto& row : rows) values.push_back(cell(row, plan.used));
-  const std::uint64_t unit = decimal_unit(values, plan.used_unit);
+  if (plan.pair || plan.used < 0 || !plan.wide.empty()) return;
+  std::vector<double> values;
+  for (const auto& row : rows) {
+    const std::string_view text = cell(row, plan.used);
+    const auto value = logtext::number_in(text);
+    if (!value && !logtext::is_missing(text)) return;
+    if (value) values.push_back(*value);
+  }
+  const std::uint64_t unit = decimal_unit(values, plan.used_unit, plan.header, assumptions);
   if (unit == 0) return;
   plan.used_unit = unit;
   if (plan.total_unit != 0) plan.total_unit = unit;
   if (plan.free_unit != 0) plan.free_unit = unit;
-  const auto example = std::find_if(values.begin(), values.end(),
-                                    [](std::string_view text) { return text.find('.') != std::string_view::npos; });
-  assumptions.push_back(
-      fmt::format("{} is read as 10^{} bytes, since only then are values such as '{}' whole numbers of allocations",
-                  is_mb ? "MB" : "GB", is_mb ? 6 : 9, excerpt(*example)));
 }
 
 /// Whether each index occurs at most once at each time.
@@ -721,16 +718,10 @@ Result<GuessedUnit> choose_unit(const LogHead& head, const Rows& rows, bool comm
   return guess_unit(values, comma, head.options->capacity_bytes, total, assumptions);
 }
 
-/// If only the free memory is given, its maximum, or the capacity; 0: more is given.
+/// If only the free memory is given: see most_free_of(); 0: more is given.
 Result<std::uint64_t> most_free_bytes(const LogHead& head, const Rows& rows, bool comma, std::uint64_t unit,
                                       const ColumnPlan& plan, std::vector<std::string>& assumptions) {
-  constexpr std::size_t kFewest = 5;
   if (plan.used >= 0 || plan.total >= 0) return 0;
-  if (head.options->capacity_bytes) return *head.options->capacity_bytes;
-  if (rows.size() < kFewest)
-    return fail(fmt::format(
-        "only the free memory is given, in {} row{}, too few to show how it changes; give the total with {}",
-        rows.size(), rows.size() == 1 ? "" : "s", name_of(Option::capacity)));
   std::uint64_t most = 0;
   for (const auto& row : rows) {
     std::uint64_t bytes = 0;
@@ -738,8 +729,7 @@ Result<std::uint64_t> most_free_bytes(const LogHead& head, const Rows& rows, boo
         logtext::Amount::read)
       most = std::max(most, bytes);
   }
-  assumptions.push_back(only_free(most));
-  return most;
+  return most_free_of(most, rows.size(), head.options->capacity_bytes, assumptions);
 }
 
 /// The first cell that names the host's memory: "ram_used_mib 4000 1772359200000"; empty: none.

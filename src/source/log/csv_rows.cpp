@@ -136,56 +136,45 @@ const char* CsvRows::read_row(LogRows& rows, bool last_is_whole) {
   if (plan_.time >= 0) rows.row_time(time);
   if (!plan_.wide.empty()) return read_wide_row(time, last_is_whole, rows);
 
-  RowAmounts row;
-  if (const char* const why = read_amounts(last_is_whole, row)) return why;
+  GpuMemory memory;
+  if (const char* const why = read_memory(last_is_whole, memory)) return why;
   if (!last_is_whole) return "truncated last line";
 
   if (held_.gpus() > 1) {
-    hold_row(time, row, rows);
+    hold_row(time, memory, rows);
     return nullptr;
   }
   CsvEntry* const e = entry(rows);
   if (e == nullptr) return "no readable identity (gpu, pid)";
-  return add_row(*e, time, row, rows);
+  return add_row(*e, time, memory, rows);
 }
 
-const char* CsvRows::add_row(CsvEntry& entry, Timestamp time, RowAmounts& row, LogRows& rows) {
-  CsvEntry* const e = &entry;
+const char* CsvRows::add_row(CsvEntry& e, Timestamp time, GpuMemory& memory, LogRows& rows) {
   if (plan_.time < 0 && !plan_.clock_lines) {
     // Without a clock, the next reading begins when a GPU appears again.
-    if (e->round == round_ + 1) ++round_;
-    e->round = round_ + 1;
+    if (e.round == round_ + 1) ++round_;
+    e.round = round_ + 1;
     time = stamp_.at_round(round_);
   }
-  if (const char* const why = read_total(*e, plan_.total, time, rows)) return why;
-  if (row.total_bytes != 0 && row.total_bytes != e->total_bytes) {
-    e->total_bytes = row.total_bytes;
-    rows.total(time, e->device, row.total_bytes);
-  }
-  if (plan_.percent)
-    apply_percent(*e, time, row, rows);
-  else if (row.free == Amount::read)
-    apply_free(*e, time, row, rows);
-
-  const bool has_used = row.used == Amount::read;
-  if (has_used && !plan_.percent && is_above(row.used_bytes, e->total_bytes)) return kAboveTotal;
-  const bool has_bytes = has_used && plan_.metric == Metric::device_used;
-  if (plan_.pid >= 0 && !follow_process(*e, time, has_bytes, rows)) return "no readable pid";
-  if (has_used)
-    rows.add(time, e->series, row.used_bytes);
+  if (const char* const why = read_total(e, plan_.total, memory, rows)) return why;
+  if (const char* const why = rows.complete(time, e.device, memory)) return why;
+  const bool has_bytes = memory.used && plan_.metric == Metric::device_used;
+  if (plan_.pid >= 0 && !follow_process(e, time, has_bytes, rows)) return "no readable pid";
+  if (memory.used)
+    rows.add(time, e.series, *memory.used);
   else if (plan_.used >= 0)
-    rows.no_reading(e->device, field(plan_.used));
-  if (!e->further.empty()) add_further(time, *e, plan_.further, rows);
+    rows.no_reading(e.device, field(plan_.used));
+  if (!e.further.empty()) add_further(time, e, plan_.further, rows);
   return nullptr;
 }
 
-void CsvRows::hold_row(Timestamp time, const RowAmounts& row, LogRows& rows) {
+void CsvRows::hold_row(Timestamp time, const GpuMemory& memory, LogRows& rows) {
   if (begins_reading_ || (plan_.time >= 0 && held_.is_of_other_reading(time))) end_reading(rows);
   begins_reading_ = false;
   HeldRow& held = held_.reading().emplace_back();
   held.fields.assign(fields_.begin(), fields_.end());
   held.time = time;
-  held.amounts = row;
+  held.memory = memory;
   held.line = rows.line;
 }
 
@@ -193,13 +182,11 @@ void CsvRows::hold_row(Timestamp time, const RowAmounts& row, LogRows& rows) {
 void CsvRows::end_reading(LogRows& rows, bool at_end) {
   if (!at_end && !held_.holds_any()) return;
   const std::vector<std::string_view> present = fields_;
-  const auto read = [&](HeldRow& held, std::size_t position) {
+  held_.end(rows, at_end, [&](HeldRow& held, std::size_t position) {
     position_ = position;
     fields_.assign(held.fields.begin(), held.fields.end());
-    if (const char* const why = add_row(*entry(rows), held.time, held.amounts, rows)) rows.skip(held.line, why);
-  };
-  const auto leave_out = [&](const HeldRow& held, const std::string& why) { rows.skip(held.line, why); };
-  at_end ? held_.finish(read, leave_out) : held_.end(read, leave_out);
+    if (const char* const why = add_row(*entry(rows), held.time, held.memory, rows)) rows.skip(held.line, why);
+  });
   fields_ = present;
 }
 
@@ -223,15 +210,11 @@ void CsvRows::add_further(Timestamp time, const CsvEntry& e, const std::vector<C
         rows.add(time, e.further[i], *busy);
       continue;
     }
-    RowAmounts row;
-    if (plan_.percent) {
-      row.used = read_percent(field(further[i].column), row.percent);
-      apply_percent(e, time, row, rows);
-    } else {
-      const std::uint64_t unit = further[i].unit != 0 ? further[i].unit : used_unit_;
-      row.used = logtext::read_amount(field(further[i].column), unit, row.used_bytes, comma_);
-    }
-    if (row.used == Amount::read) rows.add(time, e.further[i], row.used_bytes);
+    GpuMemory memory;
+    const std::uint64_t unit = further[i].unit != 0 ? further[i].unit : used_unit_;
+    if (read_used(field(further[i].column), unit, memory) != Amount::read) continue;
+    if (plan_.percent) rows.complete(time, e.device, memory);
+    if (memory.used) rows.add(time, e.further[i], *memory.used);
   }
 }
 
@@ -258,75 +241,59 @@ const char* CsvRows::read_time(Timestamp& time) {
 }
 
 /// The used memory, or the value it follows from: a percentage, or the free memory.
-const char* CsvRows::read_amounts(bool last_is_whole, RowAmounts& row) {
-  if (plan_.percent) {
-    row.used = read_percent(field(plan_.used), row.percent);
-    if (row.used == Amount::bad) return "no readable percentage";
-  } else if (plan_.pair) {
-    row.used = read_amount_pair(field(plan_.used), used_unit_, row.used_bytes, row.total_bytes) ? Amount::read
-               : logtext::is_missing(field(plan_.used))                                         ? Amount::missing
-                                                                                                : Amount::bad;
-    if (row.used == Amount::bad) return "no readable pair of used and total memory";
+const char* CsvRows::read_memory(bool last_is_whole, GpuMemory& out) {
+  if (plan_.pair) {
+    std::uint64_t used = 0;
+    std::uint64_t total = 0;
+    if (read_amount_pair(field(plan_.used), used_unit_, used, total))
+      out.used = used, out.total = total;
+    else if (!logtext::is_missing(field(plan_.used)))
+      return "no readable pair of used and total memory";
   } else if (plan_.used >= 0) {
-    row.used = logtext::read_amount(field(plan_.used), used_unit_, row.used_bytes, comma_);
-    if (row.used == Amount::bad) return "no readable amount of used memory";
+    if (read_used(field(plan_.used), used_unit_, out) == Amount::bad)
+      return plan_.percent ? "no readable percentage" : "no readable amount of used memory";
     if (!last_is_whole) return "truncated last line";
     value_length_ = field(plan_.used).size();
   }
-  if (plan_.free >= 0 && (plan_.used < 0 || plan_.total < 0)) {
-    row.free = logtext::read_amount(field(plan_.free), free_unit_, row.free_bytes, comma_);
-    if (plan_.used < 0 && row.free == Amount::bad) return "no readable amount of free memory";
-  }
+  if (plan_.free < 0 || plan_.percent || (plan_.used >= 0 && plan_.total >= 0)) return nullptr;
+  std::uint64_t free = 0;
+  const Amount amount = logtext::read_amount(field(plan_.free), free_unit_, free, comma_);
+  if (plan_.used < 0 && amount == Amount::bad) return "no readable amount of free memory";
+  if (amount == Amount::read) out.free = free;
+  out.grain_bytes = std::max(used_unit_, free_unit_);
+  out.most_free_bytes = most_free_;
   return nullptr;
 }
 
 /// Reads the total in `column` (-1: none) if its text differs from that of the previous row.
-const char* CsvRows::read_total(CsvEntry& e, int column, Timestamp time, LogRows& rows) {
+const char* CsvRows::read_total(CsvEntry& e, int column, GpuMemory& out, LogRows& rows) const {
   if (column < 0 || field(column) == e.total_text) return nullptr;
   e.total_text = field(column);
   std::uint64_t total = 0;
   if (logtext::read_amount(e.total_text, total_unit_, total, comma_) != Amount::read) return nullptr;
-  if (!plan_.has_header && e.total_bytes != 0 && total != e.total_bytes) {
+  if (!plan_.has_header && rows.total_of(e.device) != 0 && total != rows.total_of(e.device)) {
     e.total_text.clear();
     return "a changed total, so the column is not the total memory,";
   }
-  e.total_bytes = total;
-  rows.total(time, e.device, total);
+  out.total = total;
   return nullptr;
 }
 
-/// Computes the used memory from a percentage. Missing until the total is known, if there is a column of it.
-void CsvRows::apply_percent(const CsvEntry& e, Timestamp time, RowAmounts& row, LogRows& rows) const {
-  if (row.used != Amount::read) return;
-  const bool waits = plan_.total >= 0 && !rows.knows_total(e.device);
-  const auto used = waits ? std::nullopt : rows.used_of_percent(time, e.device, row.percent);
-  if (!used) row.used = Amount::missing;
-  row.used_bytes = used.value_or(0);
-}
-
-/// Computes the used memory from free and total, or the total from used and free.
-void CsvRows::apply_free(CsvEntry& e, Timestamp time, RowAmounts& row, LogRows& rows) {
-  if (plan_.used < 0) {
-    const std::uint64_t total = most_free_ != 0 ? std::max(most_free_, row.free_bytes) : e.total_bytes;
-    if (total < row.free_bytes || total == 0) return;
-    row.used_bytes = total - row.free_bytes;
-    row.used = Amount::read;
-  } else if (row.used == Amount::read) {
-    // Each is rounded to its unit, so their sum may vary by a unit although the device's total does not change.
-    const std::uint64_t total = row.used_bytes + row.free_bytes;
-    const std::uint64_t waver = 2 * std::max(used_unit_, free_unit_);
-    if (std::max(total, e.total_bytes) - std::min(total, e.total_bytes) > waver) e.total_bytes = total;
-    rows.total(time, e.device, e.total_bytes);
+/// Reads used memory in `unit`, or its percentage.
+Amount CsvRows::read_used(std::string_view text, std::uint64_t unit, GpuMemory& out) const {
+  if (!plan_.percent) {
+    std::uint64_t bytes = 0;
+    const Amount amount = logtext::read_amount(text, unit, bytes, comma_);
+    if (amount == Amount::read) out.used = bytes;
+    return amount;
   }
-}
-
-Amount CsvRows::read_percent(std::string_view text, double& percent) const {
   text = trim(text);
   logtext::Decimal number;
   if (!logtext::read_decimal(text, number, comma_)) return logtext::is_missing(text) ? Amount::missing : Amount::bad;
   const std::string_view rest = trim(text.substr(number.length));
   if ((!rest.empty() && rest != "%") || number.negative || number.whole > 100'000) return Amount::bad;
-  percent = number.value();
+  out.percent = number.value();
+  out.waits_for_total = plan_.total >= 0;
   return Amount::read;
 }
 

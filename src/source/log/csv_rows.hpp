@@ -31,8 +31,7 @@ struct CsvEntry {
   SeriesId series{};
   bool has_series = false;
   std::size_t process = SIZE_MAX;
-  std::string total_text;  ///< the total column as last written
-  std::uint64_t total_bytes = 0;
+  std::string total_text;         ///< the total column as last written
   std::vector<SeriesId> further;  ///< of ColumnPlan::further
   std::uint64_t round = 0;        ///< reading last seen in, for logs without a clock
 };
@@ -52,7 +51,7 @@ class CsvRows final : public LogParser {
   }
   /// The log does not give the unit of its amounts: the one passed to set_unit() is a guess.
   void set_unit_unknown() { unit_unknown_ = true; }
-  /// Only free memory is given: used memory is `bytes` (the most that was free, or the capacity) minus free.
+  /// Only free memory is given: see most_free_of().
   void set_most_free(std::uint64_t bytes) { most_free_ = bytes; }
   /// The `n` GPUs of a reading are identified by the positions of their rows in it.
   void set_positions(std::size_t n) { held_ = PositionedRows<HeldRow>(n); }
@@ -85,30 +84,19 @@ class CsvRows final : public LogParser {
   void apply_units();
   Cut cut(const char* p, const char* end);
   Cut cut_oddly(std::string_view line);
-  /// The amounts of a row as read.
-  struct RowAmounts {
-    logtext::Amount used = logtext::Amount::missing;
-    logtext::Amount free = logtext::Amount::missing;
-    std::uint64_t used_bytes = 0;
-    std::uint64_t free_bytes = 0;
-    std::uint64_t total_bytes = 0;  ///< for a pair of used and total memory
-    double percent = 0;             ///< used memory, for a log of percentages
-  };
   /// A row of a reading whose rows do not name their GPUs.
   struct HeldRow {
     std::vector<std::string> fields;
     Timestamp time;
-    RowAmounts amounts;
+    GpuMemory memory;
     std::uint64_t line = 0;
   };
   // The steps of read_row() have its return values.
   const char* read_row(LogRows& rows, bool last_is_whole);
   const char* read_time(Timestamp& time);
-  const char* read_amounts(bool last_is_whole, RowAmounts& row);
-  const char* add_row(CsvEntry& e, Timestamp time, RowAmounts& row, LogRows& rows);
-  const char* read_total(CsvEntry& e, int column, Timestamp time, LogRows& rows);
-  void apply_percent(const CsvEntry& e, Timestamp time, RowAmounts& row, LogRows& rows) const;
-  void apply_free(CsvEntry& e, Timestamp time, RowAmounts& row, LogRows& rows);
+  const char* read_memory(bool last_is_whole, GpuMemory& out);
+  const char* add_row(CsvEntry& e, Timestamp time, GpuMemory& memory, LogRows& rows);
+  const char* read_total(CsvEntry& e, int column, GpuMemory& out, LogRows& rows) const;
   void read_line(std::string_view line, std::uint64_t number, bool complete, LogRows& rows);
   void go_on_in_quotes(std::string_view text, std::uint64_t line, bool whole, LogRows& rows);
   void unquote(LogRows& rows);
@@ -130,7 +118,7 @@ class CsvRows final : public LogParser {
   [[nodiscard]] std::string refuse_rows(std::uint64_t rows, const std::string& first) const;
   CsvEntry* entry(LogRows& rows);
   CsvEntry* make_entry(LogRows& rows);
-  logtext::Amount read_percent(std::string_view text, double& percent) const;
+  logtext::Amount read_used(std::string_view text, std::uint64_t unit, GpuMemory& out) const;
   void begin_series(CsvEntry& e, const std::vector<ColumnPlan::Further>& further, std::uint32_t pid,
                     LogRows& rows) const;
   void add_further(Timestamp time, const CsvEntry& e, const std::vector<ColumnPlan::Further>& further, LogRows& rows);
@@ -173,8 +161,8 @@ class CsvRows final : public LogParser {
   OtherRows other_rows_;  ///< after the last row that fits
   bool ended_ = false;
 
-  std::vector<RowAmounts> wide_;
-  void hold_row(Timestamp time, const RowAmounts& row, LogRows& rows);
+  std::vector<GpuMemory> wide_;
+  void hold_row(Timestamp time, const GpuMemory& memory, LogRows& rows);
   void end_reading(LogRows& rows, bool at_end = false);
 
   std::size_t position_ = 0;  ///< of the row being read

@@ -285,26 +285,11 @@ void DumpReadings::deliver(Gpu& gpu, Timestamp time, LogRows& rows) {
   if (!used && !has_allocator) used = allocated ? allocated : reserved;
   if (!used && !free && !total && !percent && !has_allocator && gpu.processes.empty() && !gpu.lists_all) return;
   if (gpu.device == SIZE_MAX) gpu.device = rows.device(gpu.named);
-  if (!total && used && free) {
-    // Rounded values may add up to slightly different sums: a small difference is not a change of capacity.
-    const std::uint64_t sum = *used + *free;
-    const std::uint64_t apart = sum > gpu.sum_bytes ? sum - gpu.sum_bytes : gpu.sum_bytes - sum;
-    if (apart > gpu.sum_bytes / 1000) gpu.sum_bytes = sum;
-    total = gpu.sum_bytes;
-  }
-  if (!used && free && total && *free <= *total) used = *total - *free;
-  if (total) rows.total(time, gpu.device, *total);
-  if (!used && percent)
-    used = rows.used_of_percent(time, gpu.device, static_cast<double>(*percent) / Scale::kPercentBytes);
-  if (used && is_above(*used, total.value_or(0))) {
-    rows.skip(rows.line, kAboveTotal);
-    used.reset();
-  }
-  if (used) rows.add(time, rows.device_series(gpu.device), *used);
-  if (has_allocator) {
-    rows.add(time, rows.further_series(gpu.device, Metric::allocator_allocated, 0), *allocated);
-    rows.add(time, rows.further_series(gpu.device, Metric::allocator_reserved, 0), *reserved);
-  }
+  GpuMemory memory{.used = used, .free = free, .total = total};
+  if (percent) memory.percent = static_cast<double>(*percent) / Scale::kPercentBytes;
+  if (has_allocator) memory.allocated = allocated, memory.reserved = reserved;
+  if (const char* const why = rows.complete(time, gpu.device, memory)) rows.skip(rows.line, why);
+  rows.add(time, gpu.device, memory, 0);
   if (busy) rows.add(time, rows.further_series(gpu.device, Metric::device_busy, 0), *busy);
   if (received) rows.add(time, rows.further_series(gpu.device, Metric::device_received, 0), *received);
   for (DumpedProcess& process : gpu.processes) {

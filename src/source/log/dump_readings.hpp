@@ -174,7 +174,6 @@ class DumpReadings {
     std::optional<std::uint64_t> values[8];
     std::optional<Timestamp> time;       ///< its own
     std::optional<Timestamp> delivered;  ///< the last such time, if delivered before the next one was known
-    std::uint64_t sum_bytes = 0;         ///< used plus free: serves as the total if none is given
     std::vector<DumpedProcess> processes;
     bool lists_all = false;
     bool is_open = false;    ///< has undelivered values

@@ -112,6 +112,7 @@ struct ScalarSeen {
   double most = 0;
   bool has_fraction = false;
   double least = 0;
+  std::vector<double> values{};
   std::optional<ScalarMetric> metric{};  ///< unless the name alone determines it
 };
 
@@ -126,6 +127,7 @@ struct ScalarUse {
   bool unit_unknown = false;          ///< `unit_bytes` is a guess: GiB or MiB
   std::optional<Metric> allocator{};  ///< allocated or reserved by the program's allocator
   std::uint64_t capacity_bytes = 0;   ///< of the GPU, if bytes and percentages together determine it
+  std::uint64_t most_free_bytes = 0;  ///< see GpuMemory
 };
 
 /// Chooses one used metric per GPU (two if a program's allocator gives both allocated and reserved), or the free memory

@@ -70,6 +70,12 @@ bool begins_moment(std::string_view word) {
                      [&](std::string_view known) { return logtext::same_letters(word, known); });
 }
 
+bool is_percent_word(std::string_view word) {
+  constexpr std::array<std::string_view, 4> kWords = {"percent", "percentage", "pct", "perc"};
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view known) { return logtext::same_letters(word, known); });
+}
+
 Label label_of(std::span<const Word> words) {
   Label out;
   std::string_view limit;  // next to a word for memory; "--mem-fraction 0.8 --tp-size 16" has none there
@@ -149,6 +155,7 @@ Label label_of(std::span<const Word> words) {
       default:
         is_moment |= !out.roles.empty() && begins_moment(word.text);
         if (is_event(word.text) && !is_moment) out.change = true;
+        out.percent |= is_percent_word(word.text);
         if (word.text.size() > 1)
           if (const std::uint64_t unit = written_unit(word.text); unit != 0) out.unit_bytes = unit;
         break;

@@ -40,6 +40,7 @@ struct Label {
   std::string_view subject;
   std::uint64_t unit_bytes = 0;
   bool nearest_is_gpu = false;
+  bool percent = false;  ///< a word says so: is_percent_word()
 
   [[nodiscard]] bool is_of_gpu() const { return vram || (gpu && memory); }
   /// Whether it is about something other than GPU memory.
@@ -59,6 +60,9 @@ struct Label {
     return {Meaning::none, {}};
   }
 };
+
+/// "percent", "pct": per cent as a word.
+bool is_percent_word(std::string_view word);
 
 /// The meaning of `words` in sequence.
 Label label_of(std::span<const Word> words);

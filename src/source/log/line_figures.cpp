@@ -255,6 +255,7 @@ class FigureFinder {
     const Context context =
         is_element ? *last_ : context_of(i, pair, is_of_percent, between.value_or(std::string_view{}));
     const Label& label = context.label;
+    if (label.percent && !has_unit && !n.rate) numbers_[i].percent = true;  // "gpu_mem_percent=30"
     if (label.is_of_gpu()) {
       of_gpu_ = true;
       context_ = label.subject;

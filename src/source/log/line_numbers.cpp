@@ -234,9 +234,9 @@ void cut_numbers(CutLine& out, Grouping open) {
     if (t.unit_bytes != 0 && in_brackets.empty()) {
       t.end = end;
       t.rate = end + 1 < line.size() && line[end] == '/' && line[end + 1] == 's';
-    } else if (word < line.size() && line[word] == '%') {
+    } else if (word < line.size() && (line[word] == '%' || is_percent_word(unit))) {
       t.percent = true;
-      t.end = word + 1;
+      t.end = line[word] == '%' ? word + 1 : end;
     } else if (end > word && word == i) {
       t.rate = true;  // "12x", "3ms", "0b1f"
     }

@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "core/series.hpp"
+#include "source/log/rows.hpp"
 #include "source/log/unnamed_gpus.hpp"
 
 namespace vramtrack {
 
 /// Holds the rows of a reading until it ends, since a row counts only if its reading is complete: it is not known which
-/// row is missing, or too many. A reading that was interrupted continues in the next one. `Row` has a `time`. Not
-/// thread-safe.
+/// row is missing, or too many. A reading that was interrupted continues in the next one. `Row` has a `time` and a
+/// `line`. Not thread-safe.
 template <class Row>
 class PositionedRows {
  public:
@@ -33,44 +34,41 @@ class PositionedRows {
   /// The rows of the reading that has not ended.
   [[nodiscard]] std::vector<Row>& reading() { return reading_; }
 
-  /// The reading has ended: calls `read(row, position)` for each row of a complete one, and `leave_out(row, why)` for
-  /// each row that cannot be read.
-  template <class Read, class LeaveOut>
-  void end(Read read, LeaveOut leave_out) {
-    if (reading_.size() == gpus_) {
-      drop(begun_, leave_out);
-      release(reading_, read);
-    } else if (begun_.size() + reading_.size() == gpus_) {
+  /// The reading has ended: calls `read(row, position)` for each row of a complete one, while `rows.line` is its line.
+  /// Other rows are skipped. `at_end`: of the log, whose last reading may be truncated, but begins like the others.
+  template <class Read>
+  void end(LogRows& rows, bool at_end, Read read) {
+    const std::uint64_t line = rows.line;
+    const bool is_continued = begun_.size() + reading_.size() == gpus_;
+    if (is_continued && !begun_.empty()) {
       std::move(reading_.begin(), reading_.end(), std::back_inserter(begun_));
-      reading_.clear();
-      release(begun_, read);
+      reading_ = std::exchange(begun_, {});
     } else {
-      drop(begun_, leave_out);
-      begun_ = std::exchange(reading_, {});
+      drop(begun_, rows);
     }
-  }
-
-  /// The log has ended: its last reading may be truncated, but begins like the others.
-  template <class Read, class LeaveOut>
-  void finish(Read read, LeaveOut leave_out) {
-    if (begun_.size() + reading_.size() == gpus_) return end(read, leave_out);
-    drop(begun_, leave_out);
-    if (reading_.size() > gpus_) return drop(reading_, leave_out);
-    release(reading_, read);
+    if (reading_.size() == gpus_ || (at_end && reading_.size() < gpus_))
+      release(rows, read);
+    else if (at_end)
+      drop(reading_, rows);
+    else
+      begun_ = std::exchange(reading_, {});
+    rows.line = line;
   }
 
  private:
   template <class Read>
-  static void release(std::vector<Row>& rows, Read& read) {
-    std::vector<Row> all = std::exchange(rows, {});
-    for (std::size_t i = 0; i < all.size(); ++i) read(all[i], i);
+  void release(LogRows& rows, Read& read) {
+    std::vector<Row> all = std::exchange(reading_, {});
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      rows.line = all[i].line;
+      read(all[i], i);
+    }
   }
 
-  template <class LeaveOut>
-  void drop(std::vector<Row>& rows, LeaveOut& leave_out) const {
-    const std::string why = reading_of_another_size(rows.size(), gpus_);
-    for (Row& row : rows) leave_out(row, why);
-    rows.clear();
+  void drop(std::vector<Row>& dropped, LogRows& rows) const {
+    const std::string why = reading_of_another_size(dropped.size(), gpus_);
+    for (const Row& row : dropped) rows.skip(row.line, why);
+    dropped.clear();
   }
 
   std::size_t gpus_;

@@ -202,8 +202,7 @@ GuessedUnit unit_of_values(std::string_view head, bool peaks, const LogOptions& 
       amounts.total = std::max(amounts.total.value_or(0), number.value());
     } else {
       if (example.empty()) example = fmt::format("the metric '{}'", sample.name);
-      amounts.most = std::max(amounts.most, number.value());
-      amounts.has_fraction |= number.has_fraction;
+      amounts.add(number.value(), number.has_fraction);
     }
   }
   return example.empty() ? GuessedUnit{kBytesPerMiB} : guess_unit(amounts, example, options.capacity_bytes, guesses);

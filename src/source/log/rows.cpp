@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <set>
@@ -24,6 +25,13 @@ constexpr std::size_t kWarnings = 16;
 /// The limit for all shifts together; keeps times far from the limits of 64 bits.
 constexpr Duration kLongestShift = std::chrono::hours{24 * 365 * 100};
 constexpr std::size_t kCommandBytes = 256;
+
+constexpr const char* kAboveTotal = "used memory above the total";
+
+/// Whether `used` exceeds `total` by more than rounding explains; false if the total is unknown (0).
+bool is_above(std::uint64_t used, std::uint64_t total) {
+  return total > 0 && used > total + total / 20;
+}
 
 /// The program's name without its folder. The arguments of a command line may be paths too and are ignored; a space
 /// alone does not begin an argument, since nvidia-smi prints folders and names that contain spaces.
@@ -116,6 +124,53 @@ Timestamp LogRows::event_time(Timestamp time, std::size_t device) const {
   return last - time <= kClockJitter ? last : newest_ + step_;
 }
 
+bool GpuMemory::take(const GpuMemory& more) {
+  constexpr std::array kAmounts = {&GpuMemory::used, &GpuMemory::free, &GpuMemory::total, &GpuMemory::allocated,
+                                   &GpuMemory::reserved};
+  if (percent && more.percent) return false;
+  if (std::any_of(kAmounts.begin(), kAmounts.end(), [&](auto amount) { return this->*amount && more.*amount; }))
+    return false;
+  for (const auto amount : kAmounts)
+    if (more.*amount) this->*amount = more.*amount;
+  if (more.percent) percent = more.percent;
+  grain_bytes = std::max(grain_bytes, more.grain_bytes);
+  most_free_bytes = std::max(most_free_bytes, more.most_free_bytes);
+  waits_for_total |= more.waits_for_total;
+  return true;
+}
+
+const char* LogRows::complete(Timestamp time, std::size_t device, GpuMemory& f) {
+  Device& d = devices_[device];
+  const bool has_amounts = f.used || f.allocated || f.reserved;
+  if (d.in_percent && has_amounts) {
+    f.used = f.allocated = f.reserved = std::nullopt;
+    return "an amount in a log of percentages";
+  }
+  if (f.total) {
+    total(time, device, *f.total);
+    d.total_is_sum = false;
+  } else if (f.used && f.free && (d.total_bytes == 0 || d.total_is_sum)) {
+    // Each is rounded, so that their sum varies although the total does not change.
+    constexpr std::uint64_t kWavers = 1000;
+    const std::uint64_t sum = *f.used + *f.free;
+    const std::uint64_t apart = std::max(sum, d.total_bytes) - std::min(sum, d.total_bytes);
+    if (apart > std::max(2 * f.grain_bytes, d.total_bytes / kWavers)) total(time, device, sum);
+    d.total_is_sum = true;
+  }
+  if (f.free && !f.used) {
+    if (d.total_bytes == 0 && f.most_free_bytes > 0) total(time, device, f.most_free_bytes);
+    const std::uint64_t whole = d.total_bytes > 0 ? d.total_bytes : default_capacity_.value_or(0);
+    if (f.most_free_bytes == 0 && is_above(*f.free, whole)) return "free memory above the total";
+    if (whole > 0) f.used = whole - std::min(whole, *f.free);
+  }
+  if (!f.used && !has_amounts && f.percent && (!f.waits_for_total || knows_total(device)))
+    f.used = used_of_percent(time, device, *f.percent);
+  if (!f.used || !is_above(*f.used, d.total_bytes)) return nullptr;
+  f.used.reset();
+  return kAboveTotal;
+}
+
+/// The used memory; nullopt: it is left out, and reported.
 std::optional<std::uint64_t> LogRows::used_of_percent(Timestamp time, std::size_t device, double percent) {
   constexpr double kMostPercent = 105;  // as is_above()
   Device& d = devices_[device];

@@ -13,6 +13,7 @@
 #include "core/sample.hpp"
 #include "core/scale.hpp"
 #include "core/series.hpp"
+#include "core/units.hpp"
 #include "source/log/order.hpp"
 #include "source/log/roster.hpp"
 #include "source/source.hpp"
@@ -28,11 +29,19 @@ struct SeriesBudget {
   static constexpr std::size_t kCopies = 8;               ///< for a text: parsers and the catalog each keep one
 };
 
-/// Whether `used` exceeds `total` by more than rounding explains; false if the total is unknown (0).
-inline bool is_above(std::uint64_t used, std::uint64_t total) {
-  return total > 0 && used > total + total / 20;
-}
-inline constexpr const char* kAboveTotal = "used memory above the total";
+/// What a row gives of the memory of one GPU, or of a program on it, at one time. What it does not give is empty.
+struct GpuMemory {
+  std::optional<std::uint64_t> used, free, total;
+  std::optional<std::uint64_t> allocated, reserved;  ///< of a program's allocator
+  std::optional<double> percent;                     ///< used memory, of the total
+  std::uint64_t grain_bytes = kBytesPerMiB;          ///< used and free memory are rounded to it
+  std::uint64_t most_free_bytes = 0;                 ///< in a log with only free memory: it stands for the total
+  bool waits_for_total = false;                      ///< another row of the log gives the total of `percent`
+
+  /// Adds the figures of `more`, of the same owner and time. False, and nothing is changed, if both give one of them:
+  /// then `more` belongs to another reading.
+  bool take(const GpuMemory& more);
+};
 
 /// Rows of one log. Not thread-safe. `catalog` and `roster` must outlive it.
 class LogRows {
@@ -64,10 +73,15 @@ class LogRows {
   [[nodiscard]] bool knows_total(std::size_t device) const {
     return default_capacity_ || devices_[device].total_bytes > 0;
   }
-  /// The used memory in a row of `time` that gives `percent` of the device's memory. Without a total, this is on the
-  /// scale of percentages (core/scale.hpp), which the device is on from then on: 100 % is its capacity. nullopt, with a
-  /// warning, in a log whose head has amounts in bytes: one scale cannot have both. Likewise above 105 %.
-  std::optional<std::uint64_t> used_of_percent(Timestamp time, std::size_t device, double percent);
+  /// The total memory as last given; 0: not yet.
+  [[nodiscard]] std::uint64_t total_of(std::size_t device) const { return devices_[device].total_bytes; }
+  /// Completes the figures of `device` in a row of `time`, in any syntax: the total from used and free memory, and used
+  /// memory from free memory or a percentage. Without a total, a percentage is on the scale of percentages
+  /// (core/scale.hpp), which the device is on from then on: 100 % is its capacity; in a log whose head has amounts in
+  /// bytes, it is left out with a warning, since one scale cannot have both. The total is reported. Returns why figures
+  /// of memory in use were removed (they are above the total, say); nullptr: none were. Used memory stays empty if it
+  /// follows from a total that is not known yet. Cheap.
+  const char* complete(Timestamp time, std::size_t device, GpuMemory& figures);
   [[nodiscard]] bool is_in_percent(std::size_t device) const { return devices_[device].in_percent; }
   /// Whether all amounts so far are on the scale of percentages.
   [[nodiscard]] bool counts_percent() const;
@@ -128,6 +142,16 @@ class LogRows {
     samples.push_back({time, series, bytes});
     if (!limits_.empty()) exceeds_limit(time, series, bytes);
     if (bytes > most_bytes_) exceeds_capacity(series, bytes);
+  }
+
+  /// The used memory of a GPU, and that of the allocator of `pid` (0: unknown).
+  void add(Timestamp time, std::size_t device, const GpuMemory& figures, std::uint32_t pid) {
+    if (figures.used) add(time, device_series(device), *figures.used);
+    add_allocator(time, device, figures, pid);
+  }
+  void add_allocator(Timestamp time, std::size_t device, const GpuMemory& figures, std::uint32_t pid) {
+    if (figures.allocated) add(time, further_series(device, Metric::allocator_allocated, pid), *figures.allocated);
+    if (figures.reserved) add(time, further_series(device, Metric::allocator_reserved, pid), *figures.reserved);
   }
 
   /// The current row has this time, whether or not it has a value.
@@ -203,6 +227,7 @@ class LogRows {
     std::optional<SeriesId> used;
     std::uint64_t total_bytes = 0;  ///< the last total; 0: none yet
     bool has_allocator = false;     ///< there are series of a program's allocator on it
+    bool total_is_sum = false;      ///< of used and free memory, since no row gives it
     bool in_percent = false;        ///< its memory is on the scale of percentages
     std::uint64_t over_bytes = 0;   ///< largest excess of used memory over the given capacity; 0: none
   };
@@ -233,6 +258,7 @@ class LogRows {
   void host_killed(std::string_view message);
   void exceeds_limit(Timestamp time, SeriesId series, std::uint64_t bytes);
   void set_total(Timestamp time, std::size_t device, std::uint64_t bytes);
+  std::optional<std::uint64_t> used_of_percent(Timestamp time, std::size_t device, double percent);
   [[nodiscard]] bool has_samples(std::size_t device) const;
   [[nodiscard]] Timestamp event_time(Timestamp time, std::size_t device) const;
   SeriesId intern(const SeriesKey& key);

@@ -64,6 +64,13 @@ bool take_role(const Column& column, ScalarMetric& out) {
   return out.is_total || out.is_free || out.is_peak || out.is_percent || column.role == ColumnRole::used;
 }
 
+/// Whether used and free memory add up to one total, which their extremes show.
+bool add_up(const ScalarSeen& used, const ScalarSeen& free) {
+  constexpr double kAlike = 0.05;
+  const double sum = used.most + free.least;
+  return std::abs(sum - (used.least + free.most)) <= kAlike * sum;
+}
+
 /// The capacity of a GPU whose used memory is given in bytes and in per cent: the maxima of both were read at one time.
 /// 0: the percentage is too coarse.
 std::uint64_t capacity_of(const ScalarSeen& used, const ScalarMetric& metric, const ScalarSeen& percent) {
@@ -180,13 +187,19 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
       free.erase(rest);
     }
   }
-  for (const auto& [gpu, best] : free)
-    if (!used.contains(gpu) && total.contains(gpu)) used[gpu] = best;
-  if (used.empty() && !peak.empty()) {
+  for (const auto& [gpu, best] : free) {
+    const auto beside = used.find(gpu);
+    const bool has_percent = beside != used.end() && beside->second.metric.is_percent;
+    const bool has_amount = beside != used.end() && !has_percent;
+    if (in_use_from({has_amount, true, total.contains(gpu), has_percent}) == InUse::free_and_total) used[gpu] = best;
+  }
+  const InUse from = in_use_from({!used.empty() || !reserved.empty(), !free.empty(), false, false, !peak.empty()});
+  if (from == InUse::free) used = free;
+  if (from == InUse::peak) {
     used = std::move(peak);
     assumptions.emplace_back(kOnlyPeaks);
   }
-  const bool only_reserved = used.empty() && total.empty();
+  const bool only_reserved = used.empty() && !reserved.empty();
   if (only_reserved) used = std::exchange(reserved, {});
   if (used.empty()) return fail("the metrics have the total memory of a GPU, but not its used memory");
 
@@ -208,6 +221,13 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
       use.unit_bytes = Scale::kPercentBytes;
       const auto whole = total.find(gpu);
       use.has_total = whole != total.end() && whole->second.metric.unit_bytes > 0;
+    } else if (const auto decimal = decimal_unit(best.seen->values, static_cast<std::uint64_t>(use.unit_bytes),
+                                                 best.seen->name, assumptions);
+               decimal != 0) {
+      use.unit_bytes = static_cast<double>(decimal);
+      if (const auto whole = total.find(gpu);
+          whole != total.end() && whole->second.metric.unit_bytes == best.metric.unit_bytes)
+        uses[whole->second.seen->name].unit_bytes = use.unit_bytes;
     } else if (use.unit_bytes == 0 && unit_bytes != 0) {
       use.unit_bytes = static_cast<double>(unit_bytes);
     } else if (use.unit_bytes == 0) {
@@ -215,12 +235,25 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
       const bool has_total = whole != total.end() && whole->second.metric.unit_bytes == 0;
       const GuessedUnit guessed =
           guess_unit({best.seen->most, best.seen->has_fraction,
-                      has_total ? std::optional(whole->second.seen->most) : std::nullopt},
+                      has_total ? std::optional(whole->second.seen->most) : std::nullopt, best.seen->values},
                      fmt::format("the metric '{}'", logtext::excerpt(best.seen->name)), capacity_bytes, assumptions);
       use.unit_bytes = static_cast<double>(guessed.bytes);
       use.unit_unknown = guessed.is_unknown;
     }
+    if (from == InUse::free) {
+      const auto most_free = most_free_of(static_cast<std::uint64_t>(best.seen->most * use.unit_bytes),
+                                          best.seen->values.size(), capacity_bytes, assumptions);
+      if (!most_free) return fail(most_free.error());
+      use.most_free_bytes = *most_free;
+    }
     uses[best.seen->name] = use;
+    const auto rest = free.find(gpu);
+    const Meaning role = read_label(best.seen->name).role().first;
+    const bool is_whole = gpu != kProcessAround && !use.is_free && !use.is_percent && !best.metric.is_peak &&
+                          role != Meaning::allocated && role != Meaning::reserved && !total.contains(gpu);
+    if (is_whole && rest != free.end() && rest->second.metric.unit_bytes == best.metric.unit_bytes &&
+        add_up(*best.seen, *rest->second.seen))
+      uses[rest->second.seen->name] = {gpu, false, use.unit_bytes, true};
     // If neither figure has a unit, the total has the unit of the other one.
     const auto whole = total.find(gpu);
     if (whole != total.end() && whole->second.metric.unit_bytes == 0 && best.metric.unit_bytes == 0 &&

@@ -43,6 +43,7 @@ struct Survey {
   std::string listed;                      ///< a metric whose values are distinguished only by their position in a list
   std::string id_key;                      ///< of the values that distinguish GPUs, if no title says so; empty: none
   MemoryOf of = MemoryOf::gpus;            ///< the memory that is read
+  bool in_parts = false;                   ///< objects have different metrics: several make a reading
 
   /// Whether nothing names the GPU of a figure that is read.
   [[nodiscard]] bool names_no_gpu(const JsonFigure& figure) const {
@@ -272,27 +273,31 @@ void find_metrics(const std::vector<JsonValue>& objects, Survey& out) {
   out.times.clear();
   FigureReader reader(out.keys);
   EpochCounter counter;
+  std::size_t fewest = SIZE_MAX;  // metrics in an object
   for (const JsonValue& object : objects) {
-    bool has_metric = false;
+    std::set<std::string_view> its;
     for (const JsonFigure& figure : reader.read(object)) {
       if (!figure.is_amount || figure.name == out.time_key) continue;
       const auto known = out.seen.find(figure.name);
       if (known == out.seen.end()) {
         const auto metric = scalar_metric(figure, out.of);
         if (!metric) continue;
-        out.seen[figure.name] = {figure.name, 0, false, figure.number, metric};
+        out.seen[figure.name] = {figure.name, 0, false, figure.number, {}, metric};
         if (figure.in_bytes) out.seen[figure.name].metric->unit_bytes = 1;
       }
       ScalarSeen& seen = out.seen[figure.name];
       seen.most = std::max(seen.most, figure.number);
       seen.least = std::min(seen.least, figure.number);
+      seen.values.push_back(figure.number);
       seen.has_fraction |= figure.number != std::floor(figure.number);
       if (figure.owner.by_position && figure.owner.gpu.index == 1) out.listed = figure.name;
-      has_metric = true;
+      its.insert(seen.name);
     }
-    if (const JsonValue* const time = object.find(out.time_key); has_metric && time != nullptr)
+    if (!its.empty()) fewest = std::min(fewest, its.size());
+    if (const JsonValue* const time = object.find(out.time_key); !its.empty() && time != nullptr)
       out.times.push_back(time_of(object, out, counter));
   }
+  out.in_parts = fewest < out.seen.size();
 }
 
 /// The first key that is named as the host's memory; empty: none.
@@ -375,57 +380,47 @@ class Scalars final : public JsonParser {
   }
   void finish(LogRows& rows) override {
     JsonParser::finish(rows);
+    deliver(rows);
     end_reading(rows, true);
   }
 
  private:
-  /// The figures of an object that names no GPU.
-  struct HeldObject {
-    struct Figure {
-      std::string name;
-      const ScalarUse* use = nullptr;
-      std::uint64_t bytes = 0;
-    };
+  /// What objects of one time give of a GPU, or of a program on it.
+  struct Given {
     Timestamp time;
     std::uint64_t line = 0;
-    std::vector<Figure> figures;
-
-    [[nodiscard]] bool has(std::string_view name) const {
-      return std::any_of(figures.begin(), figures.end(), [&](const Figure& f) { return f.name == name; });
-    }
+    GpuMemory memory{};
+    std::size_t device = 0;
+    std::optional<std::uint32_t> pid{};  ///< of a process that is listed
+    std::uint32_t allocates = 0;         ///< the pid of the allocator; 0: unknown
+    std::string process{};
   };
 
-  /// Figures of one GPU may be in separate objects: they belong to the first one that lacks them.
-  void hold(HeldObject object, LogRows& rows) {
+  /// Figures of one GPU may be in separate objects: they belong to the first one that lacks them. REQUIRES: they name
+  /// no GPU.
+  void hold(Given object, LogRows& rows) {
     if (held_.is_of_other_reading(object.time)) end_reading(rows);
-    for (HeldObject& known : held_.reading()) {
-      if (std::any_of(object.figures.begin(), object.figures.end(), [&](const auto& f) { return known.has(f.name); }))
-        continue;
-      std::move(object.figures.begin(), object.figures.end(), std::back_inserter(known.figures));
-      return;
-    }
+    for (Given& known : held_.reading())
+      if (known.memory.take(object.memory)) return;
     held_.reading().push_back(std::move(object));
   }
 
   /// A message comes after what was read.
   void end_complete_reading(LogRows& rows) {
+    deliver(rows);
     if (held_.is_complete()) end_reading(rows);
   }
 
   /// `at_end`: of the log.
   void end_reading(LogRows& rows, bool at_end = false) {
-    const std::uint64_t line = rows.line;
-    const auto read = [&](HeldObject& object, std::size_t position) {
-      rows.line = object.line;
-      FigureOwner owner;
-      owner.gpu.index = static_cast<int>(position);
-      for (const bool totals : {true, false})
-        for (const HeldObject::Figure& f : object.figures)
-          if (f.use->is_total == totals) add(object.time, *f.use, owner, f.bytes, rows);
-    };
-    const auto leave_out = [&](const HeldObject& object, const std::string& why) { rows.skip(object.line, why); };
-    at_end ? held_.finish(read, leave_out) : held_.end(read, leave_out);
-    rows.line = line;
+    deliver(rows);
+    held_.end(rows, at_end, [&](Given& object, std::size_t position) {
+      LogDevice gpu;
+      gpu.index = static_cast<int>(position);
+      object.device = device_of(gpu, rows);
+      given_.push_back(std::move(object));
+      deliver(rows);
+    });
   }
 
   [[nodiscard]] bool has_clock_lines() const {
@@ -467,38 +462,39 @@ class Scalars final : public JsonParser {
     warn_of_late_metrics(figures, line, rows);
     Timestamp time;
     bool has_time = false;
-    HeldObject unnamed;
-    // Totals first: the used memory of the same object is compared with them.
-    for (const bool totals : {true, false})
-      for (const JsonFigure& figure : figures) {
-        const auto use = uses_.find(figure.name);
-        if (use == uses_.end() || use->second.is_total != totals) continue;
-        if (!has_time && survey_.time_key.empty()) {
+    std::optional<Given> unnamed;
+    for (const JsonFigure& figure : figures) {
+      const auto use = uses_.find(figure.name);
+      if (use == uses_.end()) continue;
+      if (!has_time) {
+        if (survey_.time_key.empty()) {
           if (has_clock_lines() && !line_time_) return rows.skip(line, "no line with a time before it");
           time = line_time_ ? *line_time_ : next_time(figures);
-          has_time = true;
-        } else if (!has_time) {
+        } else {
           const JsonValue* const at = object.find(survey_.time_key);
           if (at == nullptr || !stamp_.read(time_of(object, survey_, counter_), time))
             return rows.skip(line, fmt::format("no readable time under \"{}\"", survey_.time_key));
-          has_time = true;
           rows.row_time(time);
         }
-        const double bytes = figure.in_bytes ? figure.number : figure.number * use->second.unit_bytes;
-        if (!figure.is_amount || !(bytes < 1e18)) {
-          rows.skip(line, fmt::format("no amount of memory under \"{}\"", figure.name));
-          continue;
-        }
-        const auto whole_bytes = static_cast<std::uint64_t>(std::llround(bytes));
-        if (held_.gpus() > 1 && survey_.names_no_gpu(figure))
-          unnamed.figures.push_back({figure.name, &use->second, whole_bytes});
-        else
-          add(time, use->second, figure.owner, whole_bytes, rows);
+        has_time = true;
+        if (time != given_time_) deliver(rows);
+        given_time_ = time;
       }
-    if (unnamed.figures.empty()) return;
-    unnamed.time = time;
-    unnamed.line = line;
-    hold(std::move(unnamed), rows);
+      const double amount = figure.in_bytes ? figure.number : figure.number * use->second.unit_bytes;
+      if (!figure.is_amount || !(amount < 1e18)) {
+        rows.skip(line, fmt::format("no amount of memory under \"{}\"", figure.name));
+        continue;
+      }
+      const GpuMemory memory = memory_of(use->second, amount);
+      if (held_.gpus() <= 1 || !survey_.names_no_gpu(figure))
+        give(use->second, figure.owner, memory, rows);
+      else if (!unnamed)
+        unnamed = Given{time, line, memory};
+      else
+        unnamed->memory.take(memory);
+    }
+    if (!survey_.in_parts) deliver(rows);
+    if (unnamed) hold(std::move(*unnamed), rows);
   }
 
   /// Without a clock, the next reading begins when a figure of a GPU repeats.
@@ -528,60 +524,72 @@ class Scalars final : public JsonParser {
       }
   }
 
-  struct Device {
-    std::size_t at = SIZE_MAX;
-    std::uint64_t total_bytes = 0;
-    /// Free memory, or a percentage, that arrives before its total: each figure may be in a separate object.
-    struct Waiting {
-      Timestamp time;
-      const ScalarUse* use = nullptr;
-      FigureOwner owner;
-      std::uint64_t bytes = 0;
-    };
-    std::optional<Waiting> waiting{};
-  };
-
-  Device& device_of(const ScalarUse& use, const FigureOwner& owner, LogRows& rows) {
-    LogDevice gpu = owner.gpu;
-    if (!owner.names_gpu()) gpu.index = std::max(use.gpu, 0);
-    Device& device = devices_[device_id(gpu)];
-    if (device.at == SIZE_MAX) device.at = rows.device(gpu);
-    return device;
+  std::size_t device_of(const LogDevice& gpu, LogRows& rows) {
+    const auto [it, is_new] = devices_.try_emplace(device_id(gpu));
+    if (is_new) it->second = rows.device(gpu);
+    return it->second;
   }
 
-  void add(Timestamp time, const ScalarUse& use, const FigureOwner& owner, std::uint64_t bytes, LogRows& rows) {
-    Device& device = device_of(use, owner, rows);
-    if (use.is_total) {
-      device.total_bytes = bytes;
-      rows.total(time, device.at, bytes);
-      if (const auto waiting = std::exchange(device.waiting, std::nullopt))
-        add(waiting->time, *waiting->use, waiting->owner, waiting->bytes, rows);
-      return;
-    }
-    if (use.capacity_bytes != 0 && device.total_bytes == 0) {
-      device.total_bytes = use.capacity_bytes;
-      rows.total(time, device.at, use.capacity_bytes);
-    }
-    if (device.total_bytes == 0 && (use.is_free || (use.is_percent && use.has_total && !rows.knows_total(device.at)))) {
-      device.waiting = {time, &use, owner, bytes};
-      return;
-    }
-    if (use.is_free) {
-      if (device.total_bytes < bytes) return;
-      bytes = device.total_bytes - bytes;
-    }
+  /// A figure of `amount` bytes, or per cent.
+  static GpuMemory memory_of(const ScalarUse& use, double amount) {
+    GpuMemory out;
     if (use.is_percent) {
-      const auto used = rows.used_of_percent(time, device.at, static_cast<double>(bytes) / Scale::kPercentBytes);
-      if (!used) return;
-      bytes = *used;
+      out.percent = amount / Scale::kPercentBytes;
+      out.waits_for_total = use.has_total;
+    } else {
+      (use.is_total                                   ? out.total
+       : use.is_free                                  ? out.free
+       : use.allocator == Metric::allocator_allocated ? out.allocated
+       : use.allocator                                ? out.reserved
+                                                      : out.used) = static_cast<std::uint64_t>(std::llround(amount));
+      out.grain_bytes = static_cast<std::uint64_t>(use.unit_bytes);
+      out.most_free_bytes = use.most_free_bytes;
     }
-    if (use.allocator)
-      return rows.add(time, rows.further_series(device.at, *use.allocator, owner.pid.value_or(0)), bytes);
-    if (is_above(bytes, device.total_bytes)) return rows.skip(rows.line, kAboveTotal);
-    if (use.gpu != kProcessAround) return rows.add(time, rows.device_series(device.at), bytes);
-    const std::size_t process =
-        rows.process(device.at, owner.pid.value_or(0), owner.process, {}, {}, owner.process, true);
-    rows.add(time, rows.process_series(process), bytes);
+    if (use.capacity_bytes != 0) out.total = use.capacity_bytes;
+    return out;
+  }
+
+  /// Adds a figure to what is given of its owner.
+  void give(const ScalarUse& use, const FigureOwner& owner, const GpuMemory& memory, LogRows& rows) {
+    LogDevice gpu = owner.gpu;
+    if (!owner.names_gpu()) gpu.index = std::max(use.gpu, 0);
+    const std::size_t device = device_of(gpu, rows);
+    std::optional<std::uint32_t> pid;
+    if (use.gpu == kProcessAround && !use.is_total) pid = owner.pid.value_or(0);
+    if (std::none_of(given_.begin(), given_.end(), [&](Given& given) {
+          return given.device == device && given.pid == pid && given.memory.take(memory);
+        }))
+      given_.push_back({given_time_, rows.line, memory, device, pid, owner.pid.value_or(0), owner.process});
+  }
+
+  /// The reading has ended: adds samples of what its objects give, and of what waited for a total.
+  void deliver(LogRows& rows) {
+    const std::uint64_t line = rows.line;
+    for (const Given& given : given_) {  // totals first: the memory of processes is compared with them
+      if (!given.memory.total) continue;
+      rows.total(given.time, given.device, *given.memory.total);
+      if (const auto waiting = waiting_.find(given.device); waiting != waiting_.end()) {
+        add(waiting->second, rows);
+        waiting_.erase(waiting);
+      }
+    }
+    for (Given& given : given_) add(given, rows);
+    given_.clear();
+    rows.line = line;
+  }
+
+  void add(Given& given, LogRows& rows) {
+    GpuMemory& memory = given.memory;
+    rows.line = given.line;
+    if (const char* const why = rows.complete(given.time, given.device, memory)) rows.skip(rows.line, why);
+    const bool has_amount = memory.used || memory.allocated || memory.reserved;
+    if (!has_amount && (memory.free || memory.waits_for_total) && !rows.knows_total(given.device))
+      waiting_.insert_or_assign(given.device, given);
+    if (!given.pid) return rows.add(given.time, given.device, memory, given.allocates);
+    rows.add_allocator(given.time, given.device, memory, *given.pid);
+    if (!memory.used) return;
+    const std::size_t process = rows.process(given.device, *given.pid, given.process, {}, {}, given.process, true);
+    rows.add(given.time, rows.process_series(process), *memory.used);
   }
 
   StampReader stamp_;
@@ -590,12 +598,15 @@ class Scalars final : public JsonParser {
   Survey survey_;
   std::map<std::string, ScalarUse> uses_;
   FigureReader reader_;
-  PositionedRows<HeldObject> held_;
+  PositionedRows<Given> held_;
   bool only_processes_ = false;
   std::set<std::string> known_;     ///< metrics already checked
   std::set<std::string> in_round_;  ///< without a clock: the figures of the current reading
   std::uint64_t round_ = 0;
-  std::map<std::string, Device> devices_;
+  std::map<std::string, std::size_t> devices_;  ///< by id
+  Timestamp given_time_;
+  std::vector<Given> given_;              ///< by the objects of that time
+  std::map<std::size_t, Given> waiting_;  ///< by device: what follows from a total that is not known yet
 };
 
 /// The times on the lines of a head that are nothing else.

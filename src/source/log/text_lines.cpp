@@ -17,9 +17,8 @@ using logtext::trim;
 
 class TextLines final : public LineReader {
  public:
-  /// `capacity`: of GPUs whose lines do not give their total.
-  TextLines(PlannedText planned, LineCutter cutter, const std::optional<std::uint64_t>& capacity,
-            std::vector<std::string> assumptions);
+  /// `has_capacity`: the user has given the total memory of the GPUs.
+  TextLines(PlannedText planned, LineCutter cutter, bool has_capacity, std::vector<std::string> assumptions);
 
   void finish(LogRows& rows) override;
   [[nodiscard]] bool clock_is_relative() const override { return stamp_.is_relative(); }
@@ -49,6 +48,7 @@ class TextLines final : public LineReader {
   /// Figures of a line that names no GPU.
   struct HeldFigures {
     Timestamp time;
+    std::uint64_t line = 0;
     TextFigures figures;
   };
   void end_held(LogRows& rows, bool at_end = false);
@@ -71,9 +71,9 @@ class TextLines final : public LineReader {
 
   Timestamp time_{};
   std::vector<TextFigures> pending_;
-  std::map<std::size_t, std::uint64_t> totals_;  ///< by device, as last given; 0: not yet
-  std::map<int, std::uint64_t> index_totals_;    ///< by index, from lines without a reading
-  std::uint64_t capacity_bytes_ = 0;             ///< 0: not given
+  std::map<int, std::uint64_t> index_totals_;  ///< by index, from lines without a reading
+  std::uint64_t most_free_bytes_ = 0;          ///< see PlannedText
+  bool has_capacity_ = false;                  ///< that, or --capacity, stands for a total that is not given
   PositionedRows<HeldFigures> held_;
   bool stamped_ = false;
   bool is_own_ = false;        ///< the time is in the line being read
@@ -90,22 +90,15 @@ bool is_same_gpu(const TextFigures& a, const TextFigures& b) {
   return a.gpu.uuid == b.gpu.uuid && a.gpu.index == b.gpu.index && a.gpu.text == b.gpu.text && a.pid == b.pid;
 }
 
-/// Whether the later of two repeats a field that the earlier one gave: then it belongs to the next reading.
-bool comes_again(const TextFigures& a, const TextFigures& b) {
-  bool again = a.percent && b.percent;
-  for (std::size_t i = 0; i < a.amounts.size(); ++i) again |= a.amounts[i] && b.amounts[i];
-  return again;
-}
-
 }  // namespace
 
-TextLines::TextLines(PlannedText planned, LineCutter cutter, const std::optional<std::uint64_t>& capacity,
-                     std::vector<std::string> assumptions)
+TextLines::TextLines(PlannedText planned, LineCutter cutter, bool has_capacity, std::vector<std::string> assumptions)
     : stamp_(std::move(planned.stamp)),
       plan_(std::move(planned.plan)),
       correction_(std::move(planned.correction)),
       cutter_(std::move(cutter)),
-      capacity_bytes_(planned.most_free_bytes > 0 ? planned.most_free_bytes : capacity.value_or(0)),
+      most_free_bytes_(planned.most_free_bytes),
+      has_capacity_(planned.most_free_bytes > 0 || has_capacity),
       held_(planned.unnamed_gpus) {
   assumptions_ = std::move(assumptions);
 }
@@ -161,11 +154,12 @@ void TextLines::read_line(std::string_view raw, std::uint64_t number, bool whole
   for (const int gpu : gpus) {
     TextFigures out;
     out.line = number;
+    out.memory.most_free_bytes = most_free_bytes_;
     name(out, gpu);
     for (const MemoryFigure& f : found_.figures) {
       if (f.gpu != gpu || !plan_.takes(f)) continue;
       if (f.percent) {
-        out.percent = plan_.free_percents ? 100 - f.number : f.number;
+        out.memory.percent = plan_.free_percents ? 100 - f.number : f.number;
         continue;
       }
       std::optional<std::uint64_t>& into = out.of(f.role);
@@ -175,6 +169,7 @@ void TextLines::read_line(std::string_view raw, std::uint64_t number, bool whole
         continue;
       }
       into = plan_.bytes(f);
+      out.memory.grain_bytes = std::max(out.memory.grain_bytes, plan_.unit_bytes_of(f));
     }
     take(std::move(out), rows);
   }
@@ -233,18 +228,13 @@ bool TextLines::has_time(std::size_t device, std::uint32_t pid) {
 
 /// Delivers the lines of one time that name no GPU. `at_end`: of the log.
 void TextLines::end_held(LogRows& rows, bool at_end) {
-  const std::uint64_t line = rows.line;
   const Timestamp time = time_;
-  const auto read = [&](HeldFigures& held, std::size_t position) {
+  held_.end(rows, at_end, [&](HeldFigures& held, std::size_t position) {
     held.figures.gpu.index = static_cast<int>(position);
     held.figures.is_named = true;
-    rows.line = held.figures.line;
     time_ = held.time;
     emit(held.figures, rows);
-  };
-  const auto leave_out = [&](const HeldFigures& held, const std::string& why) { rows.skip(held.figures.line, why); };
-  at_end ? held_.finish(read, leave_out) : held_.end(read, leave_out);
-  rows.line = line;
+  });
   time_ = time;
 }
 
@@ -278,14 +268,9 @@ void TextLines::take(TextFigures figures, LogRows& rows) {
   if (!plan_.in_blocks) return emit(figures, rows);
   for (TextFigures& known : pending_) {
     if (!is_same_gpu(known, figures)) continue;
-    if (comes_again(known, figures)) {
-      flush(rows);
-      break;
-    }
-    for (std::size_t i = 0; i < known.amounts.size(); ++i)
-      if (figures.amounts[i]) known.amounts[i] = figures.amounts[i];
-    if (figures.percent) known.percent = figures.percent;
-    return;
+    if (known.memory.take(figures.memory)) return;
+    flush(rows);
+    break;
   }
   pending_.push_back(std::move(figures));
 }
@@ -302,54 +287,40 @@ void TextLines::flush(LogRows& rows) {
 }
 
 void TextLines::emit(TextFigures& f, LogRows& rows) {
-  auto& [used, allocated, reserved, free, whole] = f.amounts;
-  if (!used && free && whole && *free <= *whole) used = *whole - *free;
-  if (!whole && used && free) whole = *used + *free;
-  if (used && is_above(*used, whole.value_or(0))) return rows.skip(f.line, kAboveTotal);
-  const bool has_use = used || allocated || reserved || f.percent || (free && whole);
+  GpuMemory& memory = f.memory;
+  const bool has_use = memory.used || memory.allocated || memory.reserved || memory.percent;
+  const bool has_free = memory.free && (memory.total || has_capacity_);
   if (!f.is_named && !f.pid) {
     // A line that has only a total is not part of a reading.
-    if (held_.gpus() > 1 && (has_use || (free && capacity_bytes_ > 0))) {
+    if (held_.gpus() > 1 && (has_use || has_free)) {
       if (!stamped_) return rows.skip(f.line, kNoTime);
       borrows_time_ |= !f.is_timed;
       if (held_.is_of_other_reading(time_)) end_held(rows);
-      held_.reading().push_back({time_, f});
+      held_.reading().push_back({time_, f.line, f});
       return;
     }
     f.gpu.index = 0;
   }
   const std::size_t device = rows.device(f.gpu);
-  std::uint64_t& total = totals_[device];  // the last one; it may come before the first time
-  if (whole) total = *whole;
-  if (const auto known = index_totals_.find(f.gpu.index.value_or(-1)); total == 0 && known != index_totals_.end())
-    total = known->second;
-  if (free && !has_use && total == 0) total = capacity_bytes_;
-  if (!has_use && !(free && total > 0)) {
-    if (whole && (stamped_ || stamp_.kind() == StampReader::Kind::none)) rows.total(time_, device, total);
-    return;
-  }
+  const bool knows_total = rows.total_of(device) > 0;
+  const bool is_total = memory.total && !has_use && !has_free;  // and nothing else
+  if (is_total && (!knows_total || stamped_ || stamp_.kind() == StampReader::Kind::none))
+    rows.total(time_, device, *memory.total);
+  const auto known = index_totals_.find(f.gpu.index.value_or(-1));
+  if (!memory.total && !knows_total && known != index_totals_.end()) memory.total = known->second;
+  if (is_total || (!has_use && !(memory.free && (has_free || knows_total || memory.total)))) return;
   borrows_time_ |= stamp_.kind() != StampReader::Kind::none && !f.is_timed;
   if (!has_time(device, f.pid.value_or(0))) return rows.skip(f.line, kNoTime);
-  if (!used && free && total > 0 && (*free <= total || !whole)) used = total - std::min(total, *free);
-  if (total > 0) rows.total(time_, device, total);
-  if ((used || allocated || reserved) && rows.is_in_percent(device))
-    return rows.skip(f.line, "an amount in a log of percentages");
-  if (!used && !allocated && !reserved && f.percent) used = rows.used_of_percent(time_, device, *f.percent);
-  if (allocated)
-    rows.add(time_, rows.further_series(device, Metric::allocator_allocated, f.pid.value_or(0)), *allocated);
-  if (reserved) rows.add(time_, rows.further_series(device, Metric::allocator_reserved, f.pid.value_or(0)), *reserved);
-  if (!f.pid) {
-    if (used) rows.add(time_, rows.device_series(device), *used);
-    return;
-  }
-  const std::size_t process = rows.process(device, *f.pid, f.name, {}, f.user, f.name, used.has_value());
-  if (used) rows.add(time_, rows.process_series(process), *used);
+  if (const char* const why = rows.complete(time_, device, memory)) rows.skip(f.line, why);
+  if (!f.pid) return rows.add(time_, device, memory, 0);
+  rows.add_allocator(time_, device, memory, *f.pid);
+  const std::size_t process = rows.process(device, *f.pid, f.name, {}, f.user, f.name, memory.used.has_value());
+  if (memory.used) rows.add(time_, rows.process_series(process), *memory.used);
 }
 
-std::unique_ptr<LogParser> make_text_lines(PlannedText planned, LineCutter cutter,
-                                           const std::optional<std::uint64_t>& capacity,
+std::unique_ptr<LogParser> make_text_lines(PlannedText planned, LineCutter cutter, bool has_capacity,
                                            std::vector<std::string> assumptions) {
-  return std::make_unique<TextLines>(std::move(planned), std::move(cutter), capacity, std::move(assumptions));
+  return std::make_unique<TextLines>(std::move(planned), std::move(cutter), has_capacity, std::move(assumptions));
 }
 
 }  // namespace vramtrack

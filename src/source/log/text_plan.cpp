@@ -252,11 +252,16 @@ Status choose_roles(const LogHead& head, Head& all, WordPlan& plan, std::vector<
       role_words_of_gpu +=
           !f.percent && f.role == Meaning::used && f.has_role_word && (f.is_of_gpu || !plan.of_gpu_only) ? 1U : 0U;
   plan.role_words_only = role_words >= enough && role_words_of_gpu * 4 >= amounts[Meaning::used];
-  const bool has_use = plan.roles.contains(Meaning::used) || plan.roles.contains(Meaning::allocated) ||
-                       plan.roles.contains(Meaning::reserved) ||
-                       (plan.roles.contains(Meaning::free) &&
-                        (plan.roles.contains(Meaning::total) || head.options->capacity_bytes.has_value()));
-  if (!has_use && repeats(Meaning::peak)) {
+  constexpr std::size_t kFewestFree = 5;
+  FiguresSeen seen;
+  seen.used = plan.roles.contains(Meaning::used) || plan.roles.contains(Meaning::allocated) ||
+              plan.roles.contains(Meaning::reserved);
+  seen.total = plan.roles.contains(Meaning::total) || head.options->capacity_bytes;
+  seen.percent = percents >= enough || free_percents >= enough;
+  seen.peak = repeats(Meaning::peak);
+  seen.free = plan.roles.contains(Meaning::free) && (seen.total || !seen.peak || amounts[Meaning::free] >= kFewestFree);
+  const InUse from = in_use_from(seen);
+  if (from == InUse::peak) {
     plan.peaks = true;
     for (HeadLine& line : all.lines) {
       plan.use_peaks(line.found);
@@ -265,18 +270,17 @@ Status choose_roles(const LogHead& head, Head& all, WordPlan& plan, std::vector<
     }
     assumptions.emplace_back(
         "only peaks are given, which never fall: a peak that no longer rises says nothing about what is in use now");
-  } else if (!has_use && (percents >= enough || free_percents >= enough)) {
+  } else if (from == InUse::percent) {
     plan.percents = true;
     plan.free_percents = percents < enough;
-  } else if (!has_use && plan.roles.contains(Meaning::free)) {
-    constexpr std::size_t kFewestFree = 5;
+  } else if (from == InUse::free) {
     plan.free_only = true;
     if (const HeadLine& line = all.lines.front(); amounts[Meaning::free] < kFewestFree)
       return fail(
           fmt::format("line {} is one of {} that give only the free memory, too few to show how it changes: "
                       "'{}'; {}",
                       line.number, amounts[Meaning::free], excerpt(line.text, 100), pattern_hint(line)));
-  } else if (!has_use) {
+  } else if (from == InUse::nothing) {
     const HeadLine& line = all.lines.front();
     return fail(
         fmt::format("line {} is one of {} with a figure of GPU memory, but not even two of them say how much is in use "
@@ -322,6 +326,21 @@ Status resolve_grouping(const LogHead& head, Head& all, const LineCutter& cutter
   return {};
 }
 
+/// MB or GB that are 10^6 or 10^9 bytes: see decimal_unit().
+void detect_decimal_unit(const Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
+  std::vector<double> values;
+  const HeadLine* first = nullptr;
+  std::uint64_t unit_bytes = 0;
+  for (const HeadLine& line : all.lines)
+    for (const MemoryFigure& f : line.found.figures) {
+      if (f.percent || f.unit_bytes == 0 || f.is_open || f.role == Meaning::total || !plan.takes(f)) continue;
+      if (first == nullptr) first = &line, unit_bytes = f.unit_bytes;
+      if (f.unit_bytes != unit_bytes) return;
+      values.push_back(f.number);
+    }
+  if (first != nullptr) plan.decimal_bytes = decimal_unit(values, unit_bytes, first->text, assumptions);
+}
+
 /// The unit of figures without one.
 Status choose_unit(const LogHead& head, const Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
   std::vector<std::string> bare;
@@ -338,6 +357,7 @@ Status choose_unit(const LogHead& head, const Head& all, WordPlan& plan, std::ve
     }
   const auto given = unit_of(*head.options);
   if (!given) return fail(given.error());
+  detect_decimal_unit(all, plan, assumptions);
   if (*given != 0) {
     plan.unit_bytes = *given;
   } else if (!bare.empty()) {

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -33,15 +32,18 @@ struct TextFigures {
   LogDevice gpu;          ///< with an index, a UUID or a text if it is named
   bool is_named = false;  ///< whether the line names the GPU
   std::optional<std::uint32_t> pid;
-  std::string name, user;                               ///< of the process; without a pid, `name` is the GPU's
-  std::array<std::optional<std::uint64_t>, 5> amounts;  ///< of `used` to `total`, in their order
-  std::optional<double> percent;                        ///< of the total, used
-  std::uint64_t line = 0;                               ///< number of the first line
-  bool is_timed = false;                                ///< has its own time
+  std::string name, user;  ///< of the process; without a pid, `name` is the GPU's
+  GpuMemory memory;
+  std::uint64_t line = 0;  ///< number of the first line
+  bool is_timed = false;   ///< has its own time
 
   /// REQUIRES: a role from `used` to `total`.
   [[nodiscard]] std::optional<std::uint64_t>& of(Meaning role) {
-    return amounts[static_cast<std::size_t>(role) - static_cast<std::size_t>(Meaning::used)];
+    return role == Meaning::used        ? memory.used
+           : role == Meaning::allocated ? memory.allocated
+           : role == Meaning::reserved  ? memory.reserved
+           : role == Meaning::free      ? memory.free
+                                        : memory.total;
   }
 };
 
@@ -70,6 +72,7 @@ struct WordPlan {
   bool pid_is_process = false;              ///< "pid 4242" distinguishes processes
   bool unclear = false;                     ///< read LineFigures::unclear, because there is nothing else
   std::uint64_t unit_bytes = kBytesPerMiB;  ///< of figures without a unit
+  std::uint64_t decimal_bytes = 0;          ///< of MB or GB, if they are 10^6 or 10^9: see decimal_unit()
   bool unit_unknown = false;
   Grouping grouping = Grouping::by_comma;
   std::uint64_t open_unit_bytes = 0;  ///< of figures such as "4.000 MB", if their grouping is unclear
@@ -103,9 +106,14 @@ struct WordPlan {
       f.number *= 100;
     }
   }
+  [[nodiscard]] std::uint64_t unit_bytes_of(const MemoryFigure& f) const {
+    const std::uint64_t binary_bytes = decimal_bytes == 1'000'000 ? kBytesPerMiB : kBytesPerGiB;
+    if (decimal_bytes != 0 && f.unit_bytes == binary_bytes) return decimal_bytes;
+    return f.is_open && open_unit_bytes != 0 ? open_unit_bytes : f.unit_bytes != 0 ? f.unit_bytes : unit_bytes;
+  }
   [[nodiscard]] std::uint64_t bytes(MemoryFigure f) const {
-    if (f.is_open && open_unit_bytes != 0) f.unit_bytes = open_unit_bytes;
-    return f.bytes(unit_bytes);
+    f.unit_bytes = unit_bytes_of(f);
+    return f.bytes(1);
   }
 };
 
@@ -245,9 +253,8 @@ Result<PlannedText> plan_text(const LogHead& head, Head& all, const LineCutter& 
 Result<PlannedText> plan_pattern(const LogHead& head, Head& all, const LineCutter& cutter,
                                  std::vector<std::string>& assumptions);
 
-/// The parser of the lines as planned. `capacity`: of GPUs whose lines do not give their total.
-std::unique_ptr<LogParser> make_text_lines(PlannedText planned, LineCutter cutter,
-                                           const std::optional<std::uint64_t>& capacity,
+/// The parser of the lines as planned. `has_capacity`: the user has given the total memory of the GPUs.
+std::unique_ptr<LogParser> make_text_lines(PlannedText planned, LineCutter cutter, bool has_capacity,
                                            std::vector<std::string> assumptions);
 
 /// "read as: time in the line, used memory by 'used' ('4000 MiB')".

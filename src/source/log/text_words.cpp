@@ -32,7 +32,8 @@ Result<std::unique_ptr<LogParser>> make_pattern_lines(const LogHead& head) {
   std::vector<std::string> assumptions;
   auto planned = plan_pattern(head, all, cutter, assumptions);
   if (!planned) return fail(std::move(planned.error()));
-  return make_text_lines(std::move(*planned), std::move(cutter), head.options->capacity_bytes, std::move(assumptions));
+  return make_text_lines(std::move(*planned), std::move(cutter), head.options->capacity_bytes.has_value(),
+                         std::move(assumptions));
 }
 
 Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
@@ -65,7 +66,7 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
                              name_of(Option::line_pattern))
                : fmt::format("to correct it: {} '{}'", name_of(Option::line_pattern), pattern);
   };
-  return make_text_lines(std::move(*planned), cutter, head.options->capacity_bytes, std::move(assumptions));
+  return make_text_lines(std::move(*planned), cutter, head.options->capacity_bytes.has_value(), std::move(assumptions));
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {

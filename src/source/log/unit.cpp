@@ -19,6 +19,22 @@ namespace {
 
 constexpr std::string_view kUsedColumn = "the used column";
 
+/// 10^6 or 10^9, if only that makes `values` whole numbers of allocations; 0: it does not.
+std::uint64_t decimal_unit(std::span<const double> values, std::uint64_t unit_bytes) {
+  constexpr double kAllocation = 512;
+  constexpr double kRounded = 1e-3;  // a number of 17 digits is exact to a byte
+  constexpr std::size_t kFewest = 3;
+  if (unit_bytes != kBytesPerMiB && unit_bytes != kBytesPerGiB) return 0;
+  const double decimal = unit_bytes == kBytesPerMiB ? 1e6 : 1e9;
+  std::set<double> decisive;
+  for (const double value : values) {
+    if (value == std::floor(value)) continue;
+    if (std::abs(std::remainder(value * decimal, kAllocation)) > kRounded) return 0;
+    if (std::abs(std::remainder(value * static_cast<double>(unit_bytes), kAllocation)) > 1) decisive.insert(value);
+  }
+  return decisive.size() < kFewest ? 0 : static_cast<std::uint64_t>(decimal);
+}
+
 }  // namespace
 
 Result<std::uint64_t> unit_of(const LogOptions& options) {
@@ -36,25 +52,37 @@ std::string only_free(std::uint64_t most_bytes) {
       format_size(most_bytes), name_of(Option::capacity));
 }
 
-std::uint64_t decimal_unit(std::span<const std::string_view> values, std::uint64_t unit_bytes) {
-  constexpr std::uint64_t kAllocation = 512;
-  constexpr std::size_t kFewest = 3;
-  if (unit_bytes != kBytesPerMiB && unit_bytes != kBytesPerGiB) return 0;
-  const std::uint64_t decimal = unit_bytes == kBytesPerMiB ? 1'000'000 : 1'000'000'000;
-  const std::uint64_t nano = 1'000'000'000 / decimal;  // of a decimal that equals one byte
-  std::set<std::string_view> decisive;
-  for (const std::string_view text : values) {
-    logtext::Decimal number;
-    if (!logtext::read_decimal(text, number) || number.length != text.size()) {
-      if (!logtext::is_missing(text)) return 0;
-      continue;
-    }
-    if (number.nano == 0) continue;
-    if (number.nano % nano != 0 || (number.whole * decimal + number.nano / nano) % kAllocation != 0) return 0;
-    if (std::abs(std::remainder(number.value() * static_cast<double>(unit_bytes), kAllocation)) > 1)
-      decisive.insert(text);
-  }
-  return decisive.size() < kFewest ? 0 : decimal;
+InUse in_use_from(const FiguresSeen& seen) {
+  if (seen.used) return InUse::used;
+  if (seen.free && seen.total) return InUse::free_and_total;
+  if (seen.percent) return InUse::percent;
+  if (seen.free) return InUse::free;
+  return seen.peak ? InUse::peak : InUse::nothing;
+}
+
+Result<std::uint64_t> most_free_of(std::uint64_t most_bytes, std::size_t readings,
+                                   const std::optional<std::uint64_t>& capacity_bytes,
+                                   std::vector<std::string>& assumptions) {
+  constexpr std::size_t kFewest = 5;
+  if (capacity_bytes) return 0;
+  if (readings < kFewest)
+    return fail(fmt::format(
+        "only the free memory is given, in {} row{}, too few to show how it changes; give the total with {}", readings,
+        readings == 1 ? "" : "s", name_of(Option::capacity)));
+  assumptions.push_back(only_free(most_bytes));
+  return most_bytes;
+}
+
+std::uint64_t decimal_unit(std::span<const double> values, std::uint64_t unit_bytes, std::string_view written,
+                           std::vector<std::string>& assumptions) {
+  const bool is_mb = unit_bytes == kBytesPerMiB;
+  const std::uint64_t decimal = decimal_unit(values, unit_bytes);
+  if (decimal == 0 || logtext::lower(written).find(is_mb ? "mib" : "gib") != std::string::npos) return 0;
+  const auto example = std::find_if(values.begin(), values.end(), [](double v) { return v != std::floor(v); });
+  assumptions.push_back(
+      fmt::format("{} is read as 10^{} bytes, since only then are values such as '{}' whole numbers of allocations",
+                  is_mb ? "MB" : "GB", is_mb ? 6 : 9, *example));
+  return decimal;
 }
 
 GuessedUnit guess_unit(const BareAmounts& amounts, std::string_view what, std::optional<std::uint64_t> capacity_bytes,
@@ -88,6 +116,13 @@ GuessedUnit guess_unit(const BareAmounts& amounts, std::string_view what, std::o
     assumptions.push_back(
         fmt::format("{} has no unit: {} are assumed from its values (up to {:.6g}); if that is wrong, give {}", what,
                     name, amounts.most, name_of(Option::unit)));
+  if (const std::uint64_t decimal = decimal_unit(amounts.values, out.bytes); decimal != 0) {  // not of whole numbers
+    out = {decimal};
+    assumptions.back() = fmt::format(
+        "{} has no unit: {} bytes are assumed, since only then are its values whole numbers of allocations; if that is "
+        "wrong, give {}",
+        what, decimal == 1'000'000 ? "10^6" : "10^9", name_of(Option::unit));
+  }
   return out;
 }
 
@@ -101,18 +136,9 @@ GuessedUnit guess_unit(std::span<const std::string_view> values, bool comma,
     logtext::Decimal number;
     if (!logtext::read_decimal(text, number, comma)) continue;
     if (number.length != text.size()) return {kBytesPerMiB};  // the values have units
-    amounts.most = std::max(amounts.most, number.value());
-    amounts.has_fraction |= number.has_fraction;
+    amounts.add(number.value(), number.has_fraction);
   }
-  GuessedUnit guessed = guess_unit(amounts, kUsedColumn, capacity_bytes, assumptions);
-  if (const std::uint64_t decimal = decimal_unit(values, guessed.bytes); decimal != 0) {  // not of whole numbers
-    guessed = {decimal};
-    assumptions.back() = fmt::format(
-        "{} has no unit: {} bytes are assumed, since only then are its values whole numbers of allocations; if that is "
-        "wrong, give {}",
-        kUsedColumn, decimal == 1'000'000 ? "10^6" : "10^9", name_of(Option::unit));
-  }
-  return guessed;
+  return guess_unit(amounts, kUsedColumn, capacity_bytes, assumptions);
 }
 
 std::optional<std::uint64_t> busy_of_percent(std::string_view text) {

@@ -1,6 +1,7 @@
 // The unit of memory amounts that are written without one.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -21,6 +22,21 @@ Result<std::uint64_t> unit_of(const LogOptions& options);
 
 /// The warning for a log that gives only the free memory, at most `most_bytes`.
 std::string only_free(std::uint64_t most_bytes);
+/// What stands for the total of such a log, of which `readings` are known: the most that was free, with that warning; 0
+/// if the capacity is given, which is the total. An Error: they are too few.
+Result<std::uint64_t> most_free_of(std::uint64_t most_bytes, std::size_t readings,
+                                   const std::optional<std::uint64_t>& capacity_bytes,
+                                   std::vector<std::string>& assumptions);
+
+/// The figures that a log has of the memory of a GPU.
+struct FiguresSeen {
+  bool used = false;  ///< amounts, also of a program's allocator
+  bool free = false, total = false, percent = false, peak = false;
+};
+/// What memory in use is read from: the surest of them. Percentages are coarse, free memory alone lacks the total, and
+/// a peak never falls.
+enum class InUse : std::uint8_t { nothing, used, free_and_total, percent, free, peak };
+InUse in_use_from(const FiguresSeen& seen);
 
 /// The unit of amounts that have none.
 struct GuessedUnit {
@@ -28,15 +44,24 @@ struct GuessedUnit {
   bool is_unknown = false;  ///< two are possible: `bytes` is the larger
 };
 
-/// 10^6 or 10^9, instead of the `unit_bytes` of 2^20 or 2^30, if only that makes `values` whole numbers of allocations,
-/// of 512 bytes: "601.358336" MB. 0: it does not. Missing values are ignored.
-std::uint64_t decimal_unit(std::span<const std::string_view> values, std::uint64_t unit_bytes);
+/// 10^6 or 10^9, instead of the `unit_bytes` of 2^20 or 2^30 that `written` names, if only that makes `values` whole
+/// numbers of allocations, of 512 bytes: "601.358336" MB. Adds that to `assumptions`. 0: it does not, or `written` has
+/// MiB or GiB.
+std::uint64_t decimal_unit(std::span<const double> values, std::uint64_t unit_bytes, std::string_view written,
+                           std::vector<std::string>& assumptions);
 
 /// Amounts of used memory without a unit.
 struct BareAmounts {
   double most = 0;
   bool has_fraction = false;
   std::optional<double> total{};  ///< in the unit of the amounts, if known
+  std::vector<double> values{};   ///< for the rule of decimal_unit()
+
+  void add(double value, bool is_fraction) {
+    most = std::max(most, value);
+    has_fraction |= is_fraction;
+    values.push_back(value);
+  }
 };
 
 /// Guesses the unit of `amounts` from the sizes of real cards. `capacity_bytes` (of the device) is given if known. Adds

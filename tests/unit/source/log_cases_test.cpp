@@ -398,7 +398,7 @@ TEST(LogCases, FreeMemoryAloneIsReadInATableAsInText) {
   EXPECT_EQ(r.device("0").front().second, 0);
   EXPECT_EQ(r.device("0").back().second, 90);
   EXPECT_THAT(r.warnings(), HasSubstr("only the free memory is given"));
-  EXPECT_EQ(r.catalog->device("0")->capacity_bytes, std::nullopt);
+  EXPECT_EQ(r.catalog->device("0")->capacity_bytes, 20'000ULL << 20);
 }
 
 TEST(LogCases, MeansOfAnIntervalAreReadForWantOfReadings) {

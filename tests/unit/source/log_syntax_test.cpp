@@ -346,6 +346,81 @@ TEST(Syntaxes, MemoryThatIsLeftIsFreeInEach) {
           << words << " as " << syntax.name;
 }
 
+TEST(Syntaxes, UsedAndFreeMemoryAddUpToOneTotalInEach) {
+  Table table = table_of("gpu mem used", "mib", rising, false);
+  Figure free{"gpu mem free", "mib", {}};
+  for (std::size_t i = 0; i < table.rows(); ++i)  // each is rounded
+    free.values.push_back(fmt::format("{:.0f}", 24'576 - rising(i) - static_cast<double>(i % 3)));
+  table.figures.push_back(std::move(free));
+  for (const Syntax& syntax : kSyntaxes) {
+    const auto r = read(syntax, table);
+    EXPECT_EQ(last_of(r), "4000 to 6340") << syntax.name;
+    EXPECT_EQ(read_as(r, "").clock, "capacity of 0: 24576; ") << syntax.name;
+    EXPECT_LE(std::count_if(r.events.begin(), r.events.end(),
+                            [](const Event& event) { return event.kind == Event::Kind::capacity; }),
+              1)
+        << syntax.name;
+  }
+}
+
+TEST(Syntaxes, WhatIsAboveTheTotalIsLeftOutAndCountedInEach) {
+  for (const bool free : {false, true}) {
+    Table table = table_of(free ? "gpu mem free" : "gpu mem used", "mib", free ? falling : rising, true);
+    table.figures.front().values[20] = "30000";
+    for (const Syntax& syntax : kSyntaxes) {
+      const auto r = read(syntax, table);
+      EXPECT_EQ(r.error, "") << syntax.name;
+      EXPECT_EQ(r.device("0").size(), table.rows() - 1) << syntax.name;
+      EXPECT_EQ(r.notes.skipped_lines, 1U) << syntax.name;
+      EXPECT_THAT(r.notes.first_skipped, testing::Contains(HasSubstr("memory above the total"))) << syntax.name;
+    }
+  }
+  // A total on a line of its own is that of the lines below it.
+  std::string text = "2026-03-01 10:00:00 GPU 0 memory total: 24576 MiB\n";
+  for (int i = 0; i < 40; ++i)
+    text += fmt::format("2026-03-01 10:00:{:02} GPU 0 memory used: {} MiB\n", i, i == 20 ? 30'000 : 4000 + i);
+  const auto r = logtest::read_text(text);
+  EXPECT_EQ(r.device("0").size(), 39U) << r.error;
+}
+
+TEST(Syntaxes, FreeMemoryAloneIsCountedFromTheMostThatWasFreeInEach) {
+  const Table table = table_of("gpu mem free", "mib", falling, false);
+  for (const Syntax& syntax : kSyntaxes) {
+    if (syntax.name == "exposition") continue;  // exporters give the total, or used memory, too
+    const auto r = read(syntax, table);
+    EXPECT_EQ(last_of(r), "0 to 2340") << syntax.name << ": " << r.error;
+    EXPECT_EQ(read_as(r, "").clock, "capacity of 0: 20000; ") << syntax.name;
+    EXPECT_THAT(r.warnings(), HasSubstr("only the free memory is given")) << syntax.name;
+  }
+}
+
+/// A table with another column of figures.
+Table with(Table table, std::string words, std::string unit, const std::function<double(std::size_t)>& value) {
+  table.figures.push_back(table_of(std::move(words), std::move(unit), value, false).figures.front());
+  return table;
+}
+
+TEST(Syntaxes, TheSurestFigureIsReadInEach) {
+  const auto percent = [](std::size_t i) { return 30.0 + static_cast<double>(i); };
+  const auto peak = [](std::size_t i) { return 9000.0 + static_cast<double>(i); };
+  const auto expect = [](const Table& table, const std::string& mib, std::string_view not_in = {}) {
+    for (const Syntax& syntax : kSyntaxes)
+      if (syntax.name != not_in) {
+        const auto r = read(syntax, table);
+        EXPECT_EQ(last_of(r), mib) << syntax.name << ": " << r.error << "\n" << syntax.write(table).substr(0, 200);
+      }
+  };
+  const Table free = table_of("gpu mem free", "mib", falling, true);
+  expect(with(free, "gpu mem used", "percent", percent), "4576 to 6916");
+  expect(with(free, "gpu mem peak", "mib", peak), "4576 to 6916");
+  const Table free_alone = table_of("gpu mem free", "mib", falling, false);
+  expect(with(free_alone, "gpu mem peak", "mib", peak), "0 to 2340", "exposition");
+  const Table percents = table_of("gpu mem used", "percent", percent, false);
+  const std::string whole = "30720 to 70656";  // 100 % are as many MiB
+  expect(percents, whole, "exposition");
+  expect(with(percents, "gpu mem peak", "mib", peak), whole, "exposition");
+}
+
 TEST(Syntaxes, ATotalNamesTheGpuOfTheAmountsBesideIt) {
   for (const char* words : {"memory left", "memory available"})
     for (const Syntax& syntax : kSyntaxes) {
@@ -417,6 +492,18 @@ TEST(Syntaxes, AUnitIsTheSameInEach) {
       EXPECT_EQ(last_of(logtest::read_text(syntax.write(table_of("gpu memory used", "", rising, false)), options)),
                 expected)
           << unit << " as " << syntax.name;
+  }
+}
+
+TEST(Syntaxes, MegabytesAreDecimalInEachIfOnlyThenTheyAreWholeAllocations) {
+  for (const char* unit : {"mb", ""}) {
+    Table table = table_of("gpu mem used", unit, rising, false);
+    for (std::size_t i = 0; i < table.rows(); ++i)
+      table.figures.front().values[i] = fmt::format("{:.6f}", static_cast<double>(8'000'001 + 20'011 * i) * 512 / 1e6);
+    for (const Syntax& syntax : kSyntaxes) {
+      if (syntax.name == "exposition" && *unit != '\0') continue;  // the names of exporters mean one unit
+      EXPECT_EQ(last_of(read(syntax, table)), "3906 to 4287") << syntax.name;
+    }
   }
 }
 
