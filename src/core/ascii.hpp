@@ -1,4 +1,4 @@
-// Characters of ASCII, whatever the locale is, and what is made of them.
+// ASCII characters and words, independently of the locale.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ constexpr bool is_hex_digit(char c) {
 constexpr bool is_ascii_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
-/// Between words of a line.
+/// Whether `c` separates the words of a line.
 constexpr bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\r';
 }
@@ -30,18 +30,18 @@ inline std::string lower(std::string_view text) {
   return out;
 }
 
-/// Without those of `marks` at its ends.
+/// `text` without the characters of `marks` at its ends.
 constexpr std::string_view trimmed(std::string_view text, std::string_view marks = " \t\r\n") {
   const std::size_t from = std::min(text.find_first_not_of(marks), text.size());
   return text.substr(from, text.find_last_not_of(marks) + 1 - from);
 }
 
-/// Digits and nothing else, at least one.
+/// Whether `text` consists of digits only, at least one.
 constexpr bool is_all_digits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
 }
 
-/// Takes the next word (separated by spaces or tabs) off `rest`; empty: there is none.
+/// Takes the next word (separated by spaces or tabs) off `rest`; empty if there is none.
 constexpr std::string_view take_word(std::string_view& rest) {
   const auto from = static_cast<std::size_t>(std::find_if_not(rest.begin(), rest.end(), is_space) - rest.begin());
   rest.remove_prefix(from);
@@ -51,7 +51,7 @@ constexpr std::string_view take_word(std::string_view& rest) {
   return word;
 }
 
-/// What follows the last slash; slashes at the end do not count.
+/// The part after the last slash; slashes at the end are ignored.
 constexpr std::string_view base_name(std::string_view path) {
   while (!path.empty() && path.back() == '/') path.remove_suffix(1);
   return path.substr(path.rfind('/') + 1);

@@ -36,7 +36,7 @@ struct ByteInput::State {
   std::string name;
   ByteInputOptions options;
   int fd = -1;
-  std::span<const std::uint8_t> memory;  ///< what is left of it if fd is -1
+  std::span<const std::uint8_t> memory;  ///< the part not yet read if fd is -1
   std::optional<std::uint64_t> size;
   std::string warning;
 
@@ -50,7 +50,7 @@ struct ByteInput::State {
   z_stream zlib{};
   bool zlib_open = false;
   std::unique_ptr<ZSTD_DStream, ZstdFree> zstd;
-  std::vector<std::uint8_t> peeked;  ///< already read, but not given out yet
+  std::vector<std::uint8_t> peeked;  ///< already read, but not yet returned
   std::size_t peeked_at = 0;
 
   State() = default;

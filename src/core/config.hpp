@@ -1,6 +1,6 @@
 // Every setting, with its default. Values come from the command line, then the environment
-// (VRAMTRACK_SECTION_KEY), then the file, then here; src/core/config.def is the one table from
-// which parsing, `config show`, `--set` and docs/CONFIG.md are made (see core/settings.hpp).
+// (VRAMTRACK_SECTION_KEY), then the file, then the defaults here. Parsing, `config show`, `--set` and docs/CONFIG.md
+// are all made from one table, src/core/config.def (see core/settings.hpp).
 #pragma once
 
 #include <algorithm>
@@ -27,14 +27,14 @@ struct DetectionConfig {
   double spike_window_seconds = 30.0;
   double leak_prior = 0.1;                   ///< judge: share of growing series that leak, before any evidence
   double horizon_days = 7.0;                 ///< judge: growth that fills memory later is slow_growth, not an alert
-  double lead_time_minutes = 60.0;           ///< what a person needs before the end: when a leak raises an alert
+  double lead_time_minutes = 60.0;           ///< the time people need before the end: when a leak raises an alert
   double min_growth_mb = 64.0;               ///< judge: net growth below this is never an alert
   std::vector<std::string> ignore_patterns;  ///< regular expressions on process commands
 };
 
-/// Alerts that are raised on request.
+/// Alerts that are raised only on request.
 struct AlertConfig {
-  bool headroom = false;  ///< where what a process needed before does not fit
+  bool headroom = false;  ///< alert when a process's known need does not fit
 };
 
 struct SeverityConfig {
@@ -44,11 +44,11 @@ struct SeverityConfig {
 
 /// When a process that holds memory counts as making no progress.
 struct StallConfig {
-  double minutes = 30.0;         ///< 0: stalls are not looked for
+  double minutes = 30.0;         ///< 0: do not look for stalls
   double min_memory_mb = 256.0;  ///< MB = 2^20 bytes
 
   [[nodiscard]] double min_memory_bytes() const { return min_memory_mb * (1 << 20); }
-  /// Time between two looks at a process: short enough to see rest and work alternate, long enough to cost nothing.
+  /// Time between two looks at a process: short enough to see rest and work alternate, long enough to cost very little.
   [[nodiscard]] double look_s() const { return std::min(30.0, minutes * 60 / 20); }
 };
 
@@ -66,7 +66,7 @@ struct TelemetryConfig {
 
 struct StoreConfig {
   std::string path;   ///< empty: $XDG_STATE_HOME/vramtrack/vramtrack.db
-  std::string group;  ///< group that may read it; empty: only its owner
+  std::string group;  ///< the group that may read it; empty: only its owner
   double raw_hours = 48.0;
   double minute_days = 30.0;
   double max_size_mb = 2048.0;
@@ -75,7 +75,7 @@ struct StoreConfig {
 
 struct SourcesConfig {
   std::vector<std::string> enabled;  ///< empty: every live source
-  std::string nvml_library;          ///< empty: libnvidia-ml.so.1 by the loader's search
+  std::string nvml_library;          ///< empty: the libnvidia-ml.so.1 that the loader finds
   std::string sys_root = "/sys";
   std::string proc_root = "/proc";
 };
@@ -96,50 +96,50 @@ struct MetricsConfig {
   std::int64_t top_processes = 10;
 };
 
-/// What `report` calculates with.
+/// The figures that `report` calculates with.
 struct CostConfig {
   double usd_per_gpu_hour = 0;          ///< 0: unknown; the report then has GPU-hours but no money
-  double checkpoint_every_minutes = 0;  ///< 0: unknown; a job is then taken to have none
+  double checkpoint_every_minutes = 0;  ///< 0: unknown; a job is then assumed to have none
 };
 
-/// Who is notified of alerts; nobody unless one of webhook, slack and exec is set.
+/// Who is notified of alerts; nobody unless webhook, slack or exec is set.
 struct NotifyConfig {
-  std::string webhook;             ///< URL that gets vramtrack.notification.v1
+  std::string webhook;             ///< URL that receives vramtrack.notification.v1
   std::string webhook_token_file;  ///< empty: no Authorization header
-  std::string slack;               ///< URL of an incoming webhook in Slack's shape
+  std::string slack;               ///< URL of an incoming webhook in Slack's format
   std::vector<std::string> exec;   ///< program and arguments; no shell
   std::string min_severity = "watch";
   bool resolved = true;
   std::int64_t max_per_hour = 30;
   double timeout_seconds = 10.0;
-  double retry_seconds = 5.0;  ///< before the second attempt; then twice as long each time, 15 minutes at most
+  double retry_seconds = 5.0;  ///< before the second attempt; doubles each time, up to 15 minutes
   double keep_hours = 24.0;
   std::string ca_file;                         ///< empty: the system's certificates
   std::vector<std::string> silenced_gpus;      ///< indices or ids; nobody is notified of their alerts
   std::vector<std::string> silenced_commands;  ///< regular expressions; likewise
 };
 
-/// What may be done about a leak beyond reporting it. Nothing is done without a policy that names it (act/policy.hpp).
+/// What may be done about a leak beyond reporting it. Nothing is done unless a policy names it (act/policy.hpp).
 struct ActConfig {
   bool enabled = false;
-  bool dry_run = true;  ///< write down what would be done, and do nothing
+  bool dry_run = true;  ///< write down what would be done, but do nothing
   std::int64_t max_acts_per_hour = 10;
-  std::int64_t max_retries = 3;  ///< per workload in a day
+  std::int64_t max_retries = 3;  ///< per workload per day
   std::string off_file;          ///< empty: beside the store
   std::vector<std::string> deny_users;
   std::vector<std::string> deny_commands;  ///< regular expressions on process commands
   double timeout_seconds = 60.0;           ///< for a program that a step runs
 };
 
-/// What `vramtrack actuate` needs besides the policies: where alerts come from, which agents they are checked with, and
+/// The settings of `vramtrack actuate` besides the policies: where alerts come from, which agents verify them, and
 /// how much may be done to a fleet.
 struct ActuateConfig {
   std::string listen = "127.0.0.1:9836";
   std::string agents = "http://{instance}";  ///< a template, filled from an alert's labels
   std::vector<std::string> agent_hosts;      ///< which hosts are agents: actuate/agent_hosts.hpp
-  std::string node = "{Hostname}";           ///< likewise a template
-  std::string state;                         ///< a folder; empty: in the state folder of the user
-  std::string token_file;                    ///< for those who post alerts; empty: none
+  std::string node = "{Hostname}";           ///< a template as well
+  std::string state;                         ///< a folder; empty: in the user's state folder
+  std::string token_file;                    ///< for clients that post alerts; empty: none
   std::string agent_token_file;              ///< for the agents; empty: none
   std::string agent_ca_file;                 ///< empty: the system's certificates
   double poll_seconds = 5.0;
@@ -150,14 +150,14 @@ struct ActuateConfig {
   std::int64_t max_acts_per_node_per_hour = 6;
 };
 
-/// The whole file that has [[policy]] tables; act/policy.hpp reads them. Empty: no file has any.
+/// The text of the file that has [[policy]] tables; act/policy.hpp reads them. Empty: no file has any.
 struct PolicyFile {
   std::string name;
   std::string toml;
 };
 
 struct Config {
-  // Out of line, or each file that has one would generate them.
+  // Out of line; otherwise each file that has one would generate them.
   Config();
   Config(const Config&);
   Config& operator=(const Config&);

@@ -1,4 +1,4 @@
-// CRC-32C (Castagnoli; RFC 3720, appendix B.4), the checksum of TFRecord and of Prometheus' remote read. zlib has none.
+// CRC-32C (Castagnoli; RFC 3720, appendix B.4): the checksum of TFRecord and Prometheus remote read. zlib lacks it.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace vramtrack {
 
-/// Eight bytes a round: "slicing-by-8" of Kounavis and Berry, 2005. Thread-safe.
+/// Eight bytes per round: "slicing-by-8" by Kounavis and Berry, 2005. Thread-safe.
 std::uint32_t crc32c(std::string_view bytes);
 
 }  // namespace vramtrack

@@ -13,13 +13,13 @@ class Descriptor {
   ~Descriptor() { reset(); }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
-  /// Closes it, and has `fd` from now on.
+  /// Closes the current one and takes over `fd`.
   void reset(int fd = -1) {
     if (fd_ >= 0) ::close(fd_);
     fd_ = fd;
   }
   [[nodiscard]] int get() const { return fd_; }
-  /// Passes it to the caller.
+  /// Passes ownership to the caller.
   [[nodiscard]] int release() { return std::exchange(fd_, -1); }
 
  private:

@@ -4,7 +4,7 @@
 
 #include "core/scale.hpp"
 
-// A kind that is added without its words must be an error here, not a gap on some surface.
+// Adding a kind without its words must be an error here, not a gap on some surface.
 #pragma GCC diagnostic error "-Wswitch"
 
 namespace vramtrack {

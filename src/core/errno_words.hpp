@@ -1,4 +1,4 @@
-// The message for a value of errno.
+// The message for an errno value.
 #pragma once
 
 #include <string>

@@ -5,8 +5,8 @@
 
 namespace vramtrack {
 
-/// False of the ends of processes, which alerts and runs show, of capacities and walls, each of which has a note or the
-/// message that names it beside it where it is news, and of what policies hold, of which their own messages say more.
+/// False for the ends of processes, which alerts and runs show; for capacities and walls, which have a note or a
+/// message of their own where they are news; and for holds by policies, which have more detailed messages of their own.
 inline bool is_for_people(const Event& event) {
   switch (event.kind) {
     case Event::Kind::process_ended:

@@ -15,8 +15,8 @@
 namespace vramtrack::exporters {
 namespace {
 
-/// The unit that the name of a metric ends with, whatever the case of its letters: 1 of "..._USED_BYTES" and of
-/// "..._UTIL_RATIO"; nullopt: it does not say.
+/// The unit at the end of a metric's name, ignoring case: 1 for "..._USED_BYTES" and for
+/// "..._UTIL_RATIO"; nullopt if the name does not state one.
 std::optional<double> unit_in_name(std::string_view metric) {
   const std::string_view last = metric.substr(metric.find_last_of("_.") + 1);
   if (const std::uint64_t bytes = memory_unit(last); bytes != 0 && last.size() > 1) return static_cast<double>(bytes);
@@ -115,7 +115,7 @@ Exporter read_exporter(const toml::table& table, TableReader& reader) {
   return out;
 }
 
-/// A table whose keys are all lists of names.
+/// A table in which every key is a list of names.
 template <std::size_t N>
 void read_lists(std::string_view of, const toml::table& table, TableReader& reader,
                 const std::array<std::pair<std::string_view, Names*>, N>& lists) {

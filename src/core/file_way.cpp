@@ -68,13 +68,13 @@ bool is_group_of_ours(gid_t group) {
   return has_member && is_alone;
 }
 
-/// Whether more users are named than those of the mode: then its group bits are those of all of them.
+/// Whether more users are named than those of the mode: its group bits then apply to all of them.
 bool has_access_list(int entry) {
   return ::getxattr(fmt::format("/proc/self/fd/{}", entry).c_str(), "system.posix_acl_access", nullptr, 0) >= 0 ||
          (errno != ENODATA && errno != ENOTSUP);
 }
 
-/// Whether somebody else may write to what is open there, which is not a link.
+/// Whether another user may write to what is open there, which is not a link.
 bool others_may_write(int entry, const struct stat& info) {
   if ((info.st_mode & kOthersWrite) == 0) return false;
   struct statvfs mount {};

@@ -1,10 +1,10 @@
-// The way to a file: folder by folder and link by link from "/", and who else than root and this user has a say in
-// where it ends. sshd, sudo and cron ask the same of the files that they trust.
+// The way to a file: folder by folder and link by link from "/", and who other than root and this user can change
+// where it ends. sshd, sudo and cron make the same checks on the files that they trust.
 //
-//   foreign_link   somebody else has made a link on it where he could put one: a file is not read or written through it
-//   writer         somebody else can change the file, or put another in its place: it may not name programs for us
+//   foreign_link   another user has made a link on it where others may: no file is read or written through it
+//   writer         another user can change or replace the file: it may not name programs for us to run
 //
-// Each step is opened relative to the one before, so nobody can move a folder between the question and its answer.
+// Each step is opened relative to the one before, so nobody can move a folder between the check and the use.
 #pragma once
 
 #include <sys/stat.h>
@@ -20,58 +20,58 @@ namespace vramtrack {
 
 class FileWay {
  public:
-  /// A link at the very end is followed, or it is the end.
+  /// Whether a link at the very end is followed, or is itself the end.
   enum class LastLink : std::uint8_t { followed, kept };
-  /// Whether writer() is asked for; it looks at the folders above the working folder, too, and at the members of
+  /// Whether writer() is wanted; it also checks the folders above the working folder, and the members of
   /// groups.
   enum class Writers : std::uint8_t { ignored, wanted };
-  /// Never waits, and opens no file for reading.
+  /// Never blocks, and opens no file for reading.
   FileWay(const std::string& path, LastLink last, Writers writers);
   FileWay(const FileWay&) = delete;
   FileWay& operator=(const FileWay&) = delete;
   ~FileWay();
 
-  /// The last folder, open (O_PATH), and the file's name in it; -1 where the way ends before: error() is its errno.
+  /// The last folder, open (O_PATH), and the file's name in it; -1 if the way ends before: error() is its errno.
   [[nodiscard]] int folder() const { return folder_; }
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] int error() const { return error_; }
-  /// The link of another user in a folder where others may make one, or at the end of the way; empty: none. The way
+  /// Another user's link in a folder where others may create one, or at the end of the way; empty: none. The way
   /// ends there with ELOOP.
   [[nodiscard]] const std::string& foreign_link() const { return foreign_link_; }
-  /// "FOLDER can be written by other users; run 'chmod go-w FOLDER'": the first place on the way, the file included,
-  /// that somebody else may change; empty: none. A folder above with the sticky bit is none, since what is ours in it
-  /// is not replaced by others; neither is what is mounted read-only, as a ConfigMap is, nor what only a group of this
-  /// user's own may write.
+  /// "FOLDER can be written by other users; run 'chmod go-w FOLDER'": for the first place on the way, file included,
+  /// that another user may change; empty: none. A parent folder with the sticky bit does not count, as others cannot
+  /// replace our entries in it; nor does anything mounted read-only, such as a ConfigMap, or anything that only a group
+  /// of this user's own may write.
   [[nodiscard]] const std::string& writer() const { return writer_; }
 
  private:
   void walk(const std::string& path, LastLink last);
   void start(const char* folder);
   void push(std::string_view path);
-  /// False: the way ends at this link.
+  /// False if the way ends at this link.
   bool judge(int entry, const struct stat& info, const std::string& shown, bool is_last);
   void end(int error);
 
   int folder_ = -1;
   struct stat folder_info_ {};
   Writers writers_;
-  std::string at_;                    ///< of the folder, as it is reached, for messages
-  std::vector<std::string> pending_;  ///< components still to go, the next one last
+  std::string at_;                    ///< the path of the folder, as it is reached, for messages
+  std::vector<std::string> pending_;  ///< components still to visit, the next one last
   std::string name_;
   int error_ = 0;
-  bool is_strangers_ = false;  ///< a folder on the way was made by somebody else where others may make entries
+  bool is_strangers_ = false;  ///< another user made a folder on the way in a place where others may create entries
   std::string foreign_link_;
   std::string writer_;
 };
 
-/// For state that is written where nobody but us writes: an error if the way to `path` leads through a link of another
-/// user. Folders and the file need not exist yet.
+/// For state in a place that nobody but us should write: an error if the way to `path` leads through another user's
+/// link. Folders and the file need not exist yet.
 Status check_links(const std::string& path);
 
-/// The absolute path that this variable of the environment holds; empty: none.
+/// The absolute path in this environment variable; empty if there is none.
 std::string absolute_variable(const char* name);
 
-/// FileWay::writer() of `path`; empty as well where there is no such file.
+/// FileWay::writer() of `path`; also empty if there is no such file.
 std::string others_who_write(const std::string& path);
 
 }  // namespace vramtrack

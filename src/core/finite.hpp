@@ -1,4 +1,4 @@
-// Callers outside may pass any number; what is shown or counted is a proper figure or none.
+// Callers may pass any number; what is shown or counted is a finite figure or none.
 #pragma once
 
 #include <cmath>

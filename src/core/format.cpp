@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kYear = 365.25 * kSecondsPerDay;
 
-/// `per_min` in the unit of its digits.
+/// `per_min` with as many digits as its unit needs.
 std::string rate_digits(double per_min, bool sign) {
   const double size = std::abs(per_min);
   const int digits = size >= 100 ? 0 : size >= 1 ? 1 : 2;
@@ -26,7 +26,7 @@ struct RateUnit {
   double bytes_per_min;
   std::string_view name;
 };
-/// GiB from 10 GiB/min on, as a model loads: five digits of MiB say no more.
+/// GiB from 10 GiB/min on, as when a model loads: five digits of MiB add nothing.
 RateUnit rate_unit(double bytes_per_s) {
   if (std::abs(finite(bytes_per_s)) * 60 >= 10 * kGiB) return {kGiB, " GiB/min"};
   return {kMiB, " MiB/min"};
@@ -196,7 +196,7 @@ std::string format_scaled_rate(double bytes_per_s) {
 
 std::string format_span(double seconds) {
   const double s = finite(seconds);
-  // A unit is used from two of it on: "90 s" is more precise than "2 min".
+  // A unit is used from two of it upwards: "90 s" is more precise than "2 min".
   if (s < 120) return fmt::format("{:.0f} s", s);
   if (s < 2 * 3600) return fmt::format("{:.0f} min", s / 60);
   if (s < 2 * 86400) return fmt::format("{:.1f} h", s / 3600);

@@ -35,7 +35,7 @@ constexpr std::string_view kAnyNext =
     "compute-sanitizer --tool memcheck --leak-check full names CUDA allocations that are never freed|"
     "restart the process as a stop-gap before memory is predicted to run out";
 
-/// The lines of the list that hold for programs of that kind.
+/// The lines of the list that apply to programs of that kind.
 std::vector<std::string> lines_of(std::string_view list, ProgramKind kind) {
   constexpr std::string_view kServing = "serving:";
   constexpr std::string_view kTraining = "training:";
@@ -51,7 +51,7 @@ std::vector<std::string> lines_of(std::string_view list, ProgramKind kind) {
   return lines;
 }
 
-/// nullptr: nothing specific is known about it.
+/// nullptr if nothing specific is known about it.
 const Framework* find_framework(std::string_view name) {
   for (const Framework& entry : kFrameworks)
     if (entry.name == name && !entry.causes.empty()) return &entry;

@@ -7,14 +7,14 @@
 
 namespace vramtrack {
 
-/// One device, as of its last reading. What the driver does not report is nullopt: unknown, never zero.
+/// One device, as of its last reading. A value that the driver does not report is nullopt: unknown, never zero.
 struct DeviceGauges {
   std::optional<double> memory_utilisation_ratio;  ///< 0..1, share of time memory was read or written
   std::optional<double> temperature_celsius;
   std::optional<double> power_watts;
-  std::optional<double> power_limit_watts;  ///< the limit that is enforced now
+  std::optional<double> power_limit_watts;  ///< the limit that is currently enforced
   std::optional<double> fan_ratio;          ///< share of the fan's full speed; absent without a fan
-  std::optional<double> sm_clock_hertz;     ///< of the multiprocessors, now
+  std::optional<double> sm_clock_hertz;     ///< current clock of the multiprocessors
   friend bool operator==(const DeviceGauges&, const DeviceGauges&) = default;
 };
 

@@ -16,7 +16,7 @@ enum class Throttle : std::uint8_t {
   idle,               ///< nothing runs
   clocks_setting,     ///< somebody set the clocks
   power_cap,          ///< at the power limit: usual under full load
-  power_brake,        ///< the board's power supply asks for less
+  power_brake,        ///< the board's power supply requests less
   thermal_software,   ///< too warm: the driver lowers the clocks
   thermal_hardware,   ///< too hot: the hardware cuts them
   hardware_slowdown,  ///< the hardware cuts them, for heat or power
@@ -41,13 +41,13 @@ struct EccErrors {
   friend bool operator==(const EccErrors&, const EccErrors&) = default;
 };
 
-/// One reading. What the driver does not report is nullopt: unknown, never zero.
+/// One reading. A value that the driver does not report is nullopt: unknown, never zero.
 struct DeviceHealth {
   Timestamp time;  ///< when it was read
   std::optional<double> temperature_celsius;
   std::optional<bool> ecc_enabled;
   EccErrors ecc_since_load;                    ///< since the driver was loaded
-  EccErrors ecc_lifetime;                      ///< of the board
+  EccErrors ecc_lifetime;                      ///< over the life of the board
   std::optional<std::uint64_t> remapped_rows;  ///< rows of memory replaced by spare ones
   std::optional<bool> repair_pending;          ///< a row or page will be replaced at the next reset of the GPU
   std::optional<bool> repair_failed;           ///< no spare row was left

@@ -9,13 +9,13 @@
 
 #include "core/series_text.hpp"
 
-// A metric that is added must be placed here.
+// A new metric must be placed here.
 #pragma GCC diagnostic error "-Wswitch"
 
 namespace vramtrack {
 namespace {
 
-/// How much of a device a series is about: of several that show one leak, the lowest speaks for the others.
+/// How much of a device a series covers: of several that show one leak, the lowest represents the others.
 int speaking_rank(Metric metric) {
   switch (metric) {
     case Metric::device_used:
@@ -44,14 +44,14 @@ int speaking_rank(Metric metric) {
   return 4;
 }
 
-/// One change of an alert, by its place.
+/// One change of an alert, which is identified by its place.
 struct Step {
   Timestamp time;
   std::size_t alert;
   AlertNews news;
 };
 
-/// The incidents of alerts that name none: by what an engine would have called them.
+/// The incidents of alerts that name none: the names that an engine would have given them.
 std::vector<std::string> names_of(const std::vector<AlertOf>& alerts) {
   std::vector<std::string> names;
   std::vector<Step> steps;
@@ -81,7 +81,7 @@ std::vector<std::string> names_of(const std::vector<AlertOf>& alerts) {
   return names;
 }
 
-/// Those that stand come first, then those that are about more, then the older.
+/// Standing ones come first, then those that cover more, then older ones.
 auto rank_of(const AlertOf& one) {
   return std::tuple(one.alert.ended != AlertEnd::standing, speaking_rank(one.key.metric), one.alert.raised);
 }
@@ -125,7 +125,7 @@ std::size_t standing(const std::vector<Incident>& incidents) {
       std::count_if(incidents.begin(), incidents.end(), [](const Incident& i) { return !i.end; }));
 }
 
-/// A device speaks for all its parts; a part speaks for itself until its device does. The ranks of one job, and its
+/// A device represents all its parts; a part represents itself until its device does. The ranks of one job, and its
 /// runs, leak as one.
 bool Incidents::belongs(const Open& open, const Open& news, const SeriesKey& key) {
   if (open.kind != news.kind) return false;
@@ -139,7 +139,7 @@ bool Incidents::belongs(const Open& open, const Open& news, const SeriesKey& key
   });
 }
 
-/// Puts what belongs together into one: into that of an earlier watch, whose name people know, else into the oldest.
+/// Merges incidents that belong together: into one of an earlier watch, whose name people know, else into the oldest.
 std::vector<SeriesKey> Incidents::join(const SeriesKey& key, Alert& alert, Open&& incident) {
   std::vector<Open> others;
   const auto belongs_here = [&](const Open& one) { return belongs(one, incident, key); };
@@ -154,7 +154,7 @@ std::vector<SeriesKey> Incidents::join(const SeriesKey& key, Alert& alert, Open&
   std::vector<SeriesKey> renamed;
   for (const Open& one : others) {
     joined.reported = std::max(joined.reported, one.reported);
-    // Nobody knows the name of what has not been reported.
+    // Nobody knows the name of an incident that has not been reported.
     if (one.id != joined.id && (one.reported || one.adopted)) joined.also.push_back(one.id);
     if (one.id != joined.id) renamed.insert(renamed.end(), one.standing.begin(), one.standing.end());
     joined.also.insert(joined.also.end(), one.also.begin(), one.also.end());

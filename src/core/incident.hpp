@@ -1,7 +1,7 @@
 // Incident: one problem as people see it, however many alerts report it. A leak shows in its device, in its
-// process, in the memory that no process holds and in what an allocator reports; each of them raises an alert, and all
-// are one incident. The engine names the incident of each alert as it raises it (Alert::incident); terminals, `top`,
-// the page, reports, metrics, notifications and records group alerts by that name and by nothing else
+// process, in the memory that no process holds and in what an allocator reports; each of these raises an alert, and all
+// of them are one incident. The engine names the incident of each alert as it raises it (Alert::incident); terminals,
+// `top`, the page, reports, metrics, notifications and records group alerts by that name and by nothing else
 // (docs/design/0030-incidents.md).
 #pragma once
 
@@ -17,8 +17,8 @@
 
 namespace vramtrack {
 
-/// Whether a leak that `whole` shows is the one that `part` shows: a device speaks for its parts, a process for what
-/// its allocator reports, and what is allocated for what is reserved. Pure.
+/// Whether the leak that `whole` shows includes the one that `part` shows: a device covers its parts, a process what
+/// its allocator reports, and reserved memory what is allocated in it. Pure.
 bool speaks_for(const SeriesKey& whole, const SeriesKey& part);
 
 /// An alert and the series it belongs to. Both must outlive it.
@@ -27,19 +27,19 @@ struct AlertOf {
   const Alert& alert;
 };
 
-/// Places are those in the list that it was made from.
+/// Indices refer to the list that it was made from.
 struct Incident {
   std::string id;  ///< Alert::incident; it lives as long as the incident does
   AlertKind kind = AlertKind::leak;
   Severity severity = Severity::watch;  ///< the highest
   Timestamp begin;
   std::optional<Timestamp> end;      ///< of its last alert; nullopt: one of them stands
-  std::size_t speaks = 0;            ///< the alert that says most of it; one that stands, if any does
+  std::size_t speaks = 0;            ///< the alert that covers most of it; a standing one, if there is any
   std::vector<std::size_t> members;  ///< all its alerts, in the order given
 };
 
-/// The incidents of the alerts, in the order of those that speak. Alerts of before there were incidents are grouped as
-/// they would have been. Pure; O(alerts), times those of their device for those.
+/// The incidents of the alerts, in the order of their main alerts. Alerts from before incidents existed are grouped as
+/// they would have been. Pure; O(alerts), times the alerts of the same device for those.
 std::vector<Incident> incidents_of(const std::vector<AlertOf>& alerts);
 std::vector<Incident> incidents_of(const std::vector<const SeriesView*>& series);
 /// How many of them stand.
@@ -48,28 +48,28 @@ std::size_t standing(const std::vector<Incident>& incidents);
 /// What one change of an alert means for its incident.
 struct IncidentChange {
   std::string id;
-  /// Names of what were incidents of their own until an alert showed that they are this one.
+  /// Names of incidents that were separate until an alert showed that they belong to this one.
   std::vector<std::string> also;
-  /// That the incident began, got worse or is over; nullopt: another of its alerts has said so.
+  /// That the incident began, got worse or is over; nullopt: another of its alerts has already reported that.
   std::optional<AlertNews> news;
 };
 
-/// Which incidents stand while alerts change. The id of an incident is that of its first alert, so an engine that
-/// replays the same samples gives the same. Not thread-safe. Each call costs O(incidents that stand).
+/// Tracks which incidents stand while alerts change. The id of an incident is that of its first alert, so an engine
+/// that replays the same samples gives the same ids. Not thread-safe. Each call costs O(incidents that stand).
 class Incidents {
  public:
-  /// For so long after its end, a leak of the same work is the same incident: the work was started again.
+  /// For this long after an incident ends, a leak of the same work is the same incident: the work was restarted.
   static constexpr double kSameWork_s = 3600;
 
   /// Names the incident of an alert that has just been raised. `work`: what leaks there, the same text for all its
-  /// ranks and runs, on whatever devices; empty: not known. Returns the other series whose standing alerts belong to it
-  /// from now on, though they had another one.
+  /// ranks and runs, on any device; empty: unknown. Returns the other series whose standing alerts belong to it
+  /// from now on, although they had another one.
   std::vector<SeriesKey> raise(const SeriesKey& key, Alert& alert, const std::string& work = {});
-  /// What the change means. REQUIRES: raise() has had the alert, or adopt(). An incident is forgotten when its last
-  /// alert has ended, unless its work is known: that may be started again.
+  /// What the change means. REQUIRES: the alert was passed to raise() or adopt(). An incident is forgotten when its
+  /// last alert has ended, unless its work is known, because that may be restarted.
   IncidentChange report(const SeriesKey& key, const Alert& alert, AlertNews news);
-  /// `alert` stood in the record of an earlier watch: its incident goes on under its name. `stands`: so does an alert
-  /// of its series here; otherwise what is raised of that leak by `until` belongs to it. Returns as raise() does.
+  /// `alert` stood in the record of an earlier watch: its incident continues under its name. `stands`: an alert of its
+  /// series also stands here; otherwise alerts raised for that leak by `until` belong to it. Returns as raise() does.
   /// REQUIRES: the alert names its incident.
   std::vector<SeriesKey> adopt(const SeriesKey& key, Alert& alert, bool stands, Timestamp until,
                                const std::string& work = {});
@@ -79,11 +79,11 @@ class Incidents {
     std::string id;
     std::vector<std::string> also;
     AlertKind kind = AlertKind::leak;
-    std::vector<SeriesKey> keys;       ///< of every series that has been a member
+    std::vector<SeriesKey> keys;       ///< every series that has been a member
     std::vector<SeriesKey> standing;   ///< those whose alerts stand
     std::optional<Severity> reported;  ///< the highest that report() has returned
     bool adopted = false;
-    std::optional<Timestamp> until = {};  ///< none of its alerts stands here: it is remembered so long
+    std::optional<Timestamp> until = {};  ///< if none of its alerts stands here: how long it is remembered
     std::vector<std::string> works = {};
   };
   [[nodiscard]] static bool belongs(const Open& open, const Open& news, const SeriesKey& key);

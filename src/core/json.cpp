@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kDeepest = 64;
 
-/// The fewest digits, with a point or an exponent: a number that was not counted stays one when it is read.
+/// The fewest digits, with a point or an exponent: a number that was not an integer remains one when it is read.
 void write_number(double number, std::string& out) {
   if (!std::isfinite(number)) {
     out += "null";
@@ -250,7 +250,7 @@ std::string json_text(const Json& value, int indent) {
   return printable_lines(writer.out);
 }
 
-/// Makes the value of what nlohmann's parser meets; false ends it.
+/// Builds the value from what nlohmann's parser reports; false stops it.
 class Json::Builder {
  public:
   explicit Builder(std::size_t begin) : begin_(begin) {}
@@ -313,7 +313,7 @@ class Json::Builder {
     return true;
   }
 
-  /// Of members of the same name, the value of the last stays, at the place of the first.
+  /// Of members with the same name, the last value is kept, in the place of the first.
   static void leave_out_repeated(Members& members) {
     std::vector<std::size_t> by_name(members.size());
     std::iota(by_name.begin(), by_name.end(), std::size_t{0});

@@ -1,5 +1,5 @@
-// Json: a JSON value, to build, write and read. nlohmann's takes seconds to compile in each file that includes it: here
-// it parses, in json.cpp alone.
+// Json: a JSON value, to build, write and read. nlohmann's takes seconds to compile in each file that includes it, so
+// it is used for parsing only, in json.cpp alone.
 #pragma once
 
 #include <concepts>
@@ -22,14 +22,14 @@ namespace vramtrack {
 
 class JsonItem;
 
-/// What get() and at() throw: a member that is missing or of another type.
+/// Thrown by get() and at() when a member is missing or has another type.
 class JsonMismatch : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Null, true or false, a number, a text, an array, or an object whose members keep their order. An object's member is
-/// found in O(members).
+/// Null, true or false, a number, a text, an array, or an object whose members keep their order. Finding a member of an
+/// object costs O(members).
 class Json {
  public:
   using Members = std::vector<std::pair<std::string, Json>>;
@@ -57,7 +57,7 @@ class Json {
     for (const auto& one : list) push_back(Json(one));
   }
   Json(const std::map<std::string, std::string>& texts);  // NOLINT(google-explicit-constructor)
-  /// {{"a", 1}, {"b", {1, 2}}}: an object if each item is a pair that begins with a text, an array otherwise.
+  /// {{"a", 1}, {"b", {1, 2}}}: an object if each item is a pair that begins with a text, otherwise an array.
   Json(std::initializer_list<JsonItem> items);  // NOLINT(google-explicit-constructor)
   Json(const Json& other);
   Json(Json&& other) noexcept;
@@ -67,24 +67,24 @@ class Json {
 
   static Json array();
   static Json object();
-  /// An error when `text`, which may be of others, is not JSON or is nested more than 64 deep. It names the offset,
-  /// from `begin` on: where the text begins in its file. Of members of the same name, the last one counts. O(n log n).
+  /// An error if `text`, which may be untrusted, is not JSON or is nested more than 64 deep. It names the offset,
+  /// counted from `begin`, where the text begins in its file. Of members with one name, the last counts. O(n log n).
   static Result<Json> parse(std::string_view text, std::size_t begin = 0);
 
   [[nodiscard]] bool is_null() const { return std::holds_alternative<std::monostate>(value_); }
   [[nodiscard]] bool is_boolean() const { return std::holds_alternative<bool>(value_); }
   [[nodiscard]] bool is_number() const { return is_number_integer() || std::holds_alternative<double>(value_); }
-  /// Written without a point.
+  /// Whether it was written without a decimal point.
   [[nodiscard]] bool is_number_integer() const {
     return is_number_unsigned() || std::holds_alternative<std::int64_t>(value_);
   }
-  /// As parsed: a whole number without a sign.
+  /// Whether it was parsed as a whole number without a sign.
   [[nodiscard]] bool is_number_unsigned() const { return std::holds_alternative<std::uint64_t>(value_); }
   [[nodiscard]] bool is_string() const { return std::holds_alternative<std::string>(value_); }
   [[nodiscard]] bool is_array() const { return std::holds_alternative<std::vector<Json>>(value_); }
   [[nodiscard]] bool is_object() const { return std::holds_alternative<Members>(value_); }
 
-  /// The member of that name, which is made, as the object is if this is null. REQUIRES: an object or null.
+  /// The member of that name, created if missing; null becomes an object first. REQUIRES: an object or null.
   Json& operator[](std::string_view name);
   /// REQUIRES: an array of more than `index` values.
   Json& operator[](std::size_t index) { return std::get<std::vector<Json>>(value_)[index]; }
@@ -96,16 +96,16 @@ class Json {
   void update(Json other);
   void erase(std::string_view name);
 
-  /// nullptr where this is not an object, or has no such member.
+  /// nullptr if this is not an object, or has no such member.
   [[nodiscard]] const Json* find(std::string_view name) const;
   [[nodiscard]] const Json& at(std::string_view name) const;
   [[nodiscard]] const Json& at(std::size_t index) const;
-  /// The number of elements of an array or members of an object; 0 for others.
+  /// The number of elements of an array or members of an object; 0 for other types.
   [[nodiscard]] std::size_t size() const;
-  /// The values of an array; none of others.
+  /// The values of an array; none for other types.
   [[nodiscard]] std::vector<Json>::const_iterator begin() const { return values().begin(); }
   [[nodiscard]] std::vector<Json>::const_iterator end() const { return values().end(); }
-  /// The members of an object; none of others.
+  /// The members of an object; none for other types.
   [[nodiscard]] const Members& items() const;
   /// REQUIRES: an object.
   Members& items() { return std::get<Members>(value_); }
@@ -133,7 +133,7 @@ class Json {
       return text_table();
     }
   }
-  /// The same of the member of that name, which an error names.
+  /// The same for the member of that name, which an error names.
   template <class T>
   [[nodiscard]] T get(std::string_view name) const {
     const Json& member = at(name);
@@ -143,7 +143,7 @@ class Json {
       throw JsonMismatch('"' + std::string(name) + "\": " + why.what());
     }
   }
-  /// The same; `otherwise` where there is no such member.
+  /// The same; `otherwise` if there is no such member.
   [[nodiscard]] std::string value(std::string_view name, std::string_view otherwise) const {
     return find(name) != nullptr ? get<std::string>(name) : std::string(otherwise);
   }
@@ -166,7 +166,7 @@ class Json {
       value_;
 };
 
-/// One value in braces, which is moved from there.
+/// One value in braces, which is moved out of it.
 class JsonItem {
  public:
   template <class T>
@@ -180,13 +180,13 @@ class JsonItem {
   mutable Json value_;
 };
 
-/// The text of that member; empty where there is none, or it is no text.
+/// The text of that member; empty if there is none or it is not a text.
 std::string text_in(const Json& object, std::string_view name);
-/// Makes the member if there is a text for it.
+/// Adds the member if its text is not empty.
 void add_nonempty(Json& object, std::string_view name, const std::string& text);
 
 /// A value as the text of a document that leaves the program: printable (core/printable.hpp), on one line, or indented
-/// by this many blanks. Numbers have the fewest digits that are read back as the same number; one that is not finite
+/// by this many spaces. Numbers have the fewest digits that are read back as the same number; one that is not finite
 /// becomes null.
 std::string json_text(const Json& value, int indent = -1);
 

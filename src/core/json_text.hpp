@@ -9,8 +9,8 @@
 
 namespace vramtrack {
 
-/// Appends `text` in quotes. Control characters but \n and \t become '?': as escapes they would steer a terminal once
-/// they are read. Bytes that are not UTF-8 stay. O(n).
+/// Appends `text` in quotes. Control characters other than \n and \t become '?': as escapes they would control a
+/// terminal once they are decoded. Bytes that are not UTF-8 stay. O(n).
 void append_json_string(std::string& out, std::string_view text);
 
 /// begin/end calls must match; inside an object, each value follows a key(). Bytes that are not UTF-8 become U+FFFD.
@@ -24,7 +24,7 @@ class JsonText {
   JsonText& value(std::string_view text);
   JsonText& value(const char* text) { return value(std::string_view(text)); }
   JsonText& value(bool yes);
-  /// "null" for nan and infinity.
+  /// "null" for NaN and infinity.
   JsonText& value(double number);
   template <class T>
   requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) JsonText& value(T number) {

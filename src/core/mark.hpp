@@ -1,4 +1,4 @@
-// Mark: what a program, or somebody for it, calls a point that it has come to: "request", "step=1200".
+// Mark: the name that a program, or somebody for it, gives to a point it has reached: "request", "step=1200".
 #pragma once
 
 #include <charconv>
@@ -13,13 +13,13 @@ namespace vramtrack {
 
 struct Mark {
   std::string name;                     ///< untrusted
-  std::optional<std::uint64_t> number;  ///< nullopt: it counts by itself
+  std::optional<std::uint64_t> number;  ///< nullopt: marks are counted instead
 };
 
-/// The most bytes of a mark's text.
+/// The most bytes in the text of a mark.
 inline constexpr std::size_t kMostMarkBytes = 64;
 
-/// NAME or NAME=NUMBER; the last '=' decides. The error says what is wrong with it.
+/// NAME or NAME=NUMBER; the last '=' separates them. The error explains what is wrong with it.
 inline Result<Mark> parse_mark(std::string_view text) {
   if (text.size() > kMostMarkBytes) return fail("a mark can have at most 64 bytes");
   const std::size_t equals = text.rfind('=');

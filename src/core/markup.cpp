@@ -22,7 +22,7 @@ void append_markdown(std::string& out, char c) {
   } else if (c == '/' && out.ends_with(':')) {
     out += "&#47;";  // a bare address would become a link
   } else if (c == '.' && (out.ends_with("www") || out.ends_with("WWW"))) {
-    out += "&#46;";  // this would, too
+    out += "&#46;";  // as would this
   } else {
     if (std::string_view("\\`*_{}[]#|~!$").find(c) != std::string_view::npos) out += '\\';
     out += c;

@@ -12,9 +12,9 @@ enum class Markup : std::uint8_t {
   /// markup become named entities, and control characters other than newline and tab become
   /// '?'.
   xml,
-  /// GitHub's Markdown: the text cannot make a link, tag, table bar, mention or line of its own.
+  /// GitHub's Markdown: the text cannot create a link, tag, table bar, mention or line of its own.
   markdown,
-  /// Slack's mrkdwn, which escapes only three characters: the text cannot make a link or a mention.
+  /// Slack's mrkdwn, which escapes only three characters: the text cannot create a link or a mention.
   slack,
 };
 

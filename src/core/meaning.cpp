@@ -32,7 +32,7 @@ std::string lowered_word(std::string_view word) {
 Meaning meaning_of(std::string_view word) {
   const auto it = table().find(word);
   if (it != table().end()) return it->second;
-  // Asked of every word of every line of text, and nearly all are in small letters already.
+  // Called for every word of every line of text, and nearly all are in lower case already.
   const auto may_change = [](char c) { return (c >= 'A' && c <= 'Z') || c == '\xd0'; };
   if (std::none_of(word.begin(), word.end(), may_change)) return Meaning::none;
   const auto lower = table().find(lowered_word(word));

@@ -1,4 +1,4 @@
-// Meaning: what a word says of memory, in logs and in messages of failures. The words are data: words.def.
+// Meaning: what a word means for memory, in logs and in failure messages. The words are data: words.def.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,18 @@ enum class Meaning : std::uint8_t {
   total,
   peak,
   current,  ///< not the peak: used or allocated, as the rest of its line says
-  memory,   ///< memory of anything
+  memory,   ///< memory of any kind
   vram,     ///< memory of a GPU
   gpu,
   rank,  ///< one of several processes, each with its own GPU
   pid,
-  step,  ///< this and the following: counts of what a program does
+  step,  ///< this and the following: counts of a program's work
   iteration,
   epoch,
   batch,
   request,
   rate,      ///< how busy something is; for memory, in per cent, how full
-  time,      ///< in titles of columns
+  time,      ///< in column titles
   change,    ///< by how much something grew or shrank
   limit,     ///< the total of the memory that it stands beside
   share,     ///< a part of something, between 0 and 1
@@ -40,12 +40,12 @@ enum class Meaning : std::uint8_t {
   site,      ///< a place on a card where its temperature is taken
   things,    ///< counted in place of bytes: pages, blocks
   measured,  ///< a separate quantity, even beside words for a GPU's memory: bandwidth, temperature
-  other,     ///< not the used memory of a GPU, unless it is said to be a GPU's
+  other,     ///< not the used memory of a GPU, unless it is explicitly a GPU's
 };
 
-/// The meaning of one word; none when it is not in the table. Case does not matter.
+/// The meaning of one word; none if it is not in the table. Case is ignored.
 Meaning meaning_of(std::string_view word);
-/// In lower case, ASCII and Cyrillic letters alike.
+/// The word in lower case, for ASCII and Cyrillic letters alike.
 std::string lowered_word(std::string_view word);
 
 }  // namespace vramtrack

@@ -1,4 +1,4 @@
-// Medians. Each function's name says which of the two middle values an even number of values has: the mean of the two
+// Medians. Each function's name states which middle value it uses for an even number of values: the mean of the two
 // is a value that was never measured, and the golden files record which one was meant.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace vramtrack {
 
-/// Puts the values that `goes_first` holds for before the others; the first of those. Without a branch for each value:
-/// on noise a processor guesses half of them wrong.
+/// Moves the values for which `goes_first` holds before the others, and returns the first of the others. No branch per
+/// value: on noise, a processor predicts half of them wrongly.
 template <typename T, typename Test>
 T* part(T* low, T* high, Test goes_first) {
   for (T* p = low; p != high; ++p) {
@@ -22,9 +22,9 @@ T* part(T* low, T* high, Test goes_first) {
   return low;
 }
 
-/// The value that `values` would have at `index` in ascending order; reorders them: those before it are not above it,
-/// those after it not below. REQUIRES: index < size. O(n). On noise, five times as fast as std::nth_element, which
-/// takes over where there are few values or the pivots were bad.
+/// The value that `values` would have at `index` in ascending order. Reorders them: those before it are not above it,
+/// those after it are not below. REQUIRES: index < size. O(n). On noise, five times as fast as std::nth_element, which
+/// takes over if there are few values or the pivots were bad.
 template <typename T>
 T nth_smallest(std::span<T> values, std::size_t index) {
   constexpr std::ptrdiff_t kFew = 16;
@@ -60,7 +60,7 @@ inline double median(std::span<double> values) {
   return 0.5 * (upper + *std::ranges::max_element(values.first(values.size() / 2)));
 }
 
-/// The same of a copy, which stays as it is.
+/// The same for a copy; the original stays as it is.
 inline double median_of(std::vector<double> values) {
   return median(values);
 }

@@ -29,12 +29,12 @@ struct Moments {
     step_ty += dt_s * dy;
     step_yy += dy * dy;
   }
-  /// Order does not matter. O(1).
+  /// The order is irrelevant. O(1).
   void merge(const Moments& other);
 
   /// Slope of the least-squares line, in y per t; 0 if there is none (fewer than 2 samples, or all at one time).
   [[nodiscard]] double slope() const { return n < 2 || tt <= 0 ? 0 : ty / tt; }
-  /// Sum of squares around that line.
+  /// Sum of squares about that line.
   [[nodiscard]] double residual() const { return std::max(0.0, yy - slope() * ty); }
 };
 

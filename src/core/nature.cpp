@@ -40,7 +40,7 @@ NatureFound nature_of(std::string_view command, std::string_view name, std::stri
 bool is_multiprocessing_helper(std::string_view command, std::string_view name) {
   for (const std::string_view sign : {"multiprocessing.spawn", "multiprocessing.forkserver", "--multiprocessing-fork"})
     if (command.find(sign) != std::string_view::npos) return true;
-  // What they call themselves: PyTorch's DataLoader, vLLM's engine and its workers, Ray's. As a comm, 15 letters.
+  // Titles that helpers give themselves: PyTorch's DataLoader, vLLM's engine and workers, Ray's. A comm has 15 letters.
   for (const std::string_view title : {"pt_data_worker", "VLLM::EngineCor", "VLLM::Worker", "ray::"})
     if (name.starts_with(title) || command.starts_with(title)) return true;
   return false;
@@ -49,7 +49,7 @@ bool is_multiprocessing_helper(std::string_view command, std::string_view name) 
 bool is_bare_interpreter(std::string_view command) {
   const std::string_view program = first_of(command);
   if (std::find(kInterpreters.begin(), kInterpreters.end(), program) != kInterpreters.end()) return true;
-  // "python3.11 -i": options alone. After -c and -m comes a program.
+  // "python3.11 -i": options only. After -c and -m comes a program.
   if (program.substr(0, 6) != "python") return false;
   std::string_view rest = command.substr(std::min(command.size(), command.find(' ')));
   while (!rest.empty()) {

@@ -1,4 +1,4 @@
-// Numbers in text that holds nothing else.
+// Numbers in text that contains nothing else.
 #pragma once
 
 #include <charconv>
@@ -9,8 +9,8 @@
 
 namespace vramtrack {
 
-/// All of `text` as an integer in `base`, or as a floating-point number. nullopt: it is something else, or T cannot
-/// hold it. The locale does not matter.
+/// All of `text` as an integer in `base`, or as a floating-point number. nullopt if it is anything else, or if T cannot
+/// hold it. Independent of the locale.
 template <class T>
 std::optional<T> parse_number(std::string_view text, [[maybe_unused]] int base = 10) {
   T value{};

@@ -1,5 +1,5 @@
-// Sorting of large structs: their numbers are sorted, then each struct is moved once. std::sort and std::stable_sort of
-// the structs themselves inline their moves many times over, which was half of the code of the files that do it.
+// Sorting of large structs: their indices are sorted, then each struct is moved once. std::sort and std::stable_sort of
+// the structs themselves inline their moves many times over, which was half of the code of the files that use them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace vramtrack {
 std::vector<std::uint32_t> sorted_places(std::size_t count,
                                          const std::function<bool(std::uint32_t, std::uint32_t)>& less);
 
-/// Sorts `all` as std::stable_sort does. For structs of some dozen bytes and more; numbers and pointers are better off
+/// Sorts `all` as std::stable_sort does. For structs of a dozen bytes or more; numbers and pointers are better sorted
 /// with std::sort.
 template <class T, class Less>
 void order(std::vector<T>& all, const Less& less) {

@@ -1,4 +1,4 @@
-// When memory runs out: std::bad_alloc becomes an Error at a module's boundary.
+// When this program's memory runs out: std::bad_alloc becomes an Error at a module's boundary.
 #pragma once
 
 #include <new>
@@ -9,10 +9,10 @@
 
 namespace vramtrack {
 
-/// The message of such an Error. It is short enough that the string needs no memory.
+/// The message of such an Error. It is short enough for the string to need no allocation.
 inline constexpr const char* kOutOfMemory = "out of memory";
 
-/// What `body` returns, which is a Result; an Error if it ran out of memory on the way. The caller must have left
+/// Returns the Result of `body`; an Error if it ran out of memory on the way. The caller must have left
 /// everything in a state from which the next call can continue.
 template <class Body>
 auto or_out_of_memory(Body body) -> decltype(body()) {

@@ -39,7 +39,7 @@ bool is_there(const FileWay& way, struct stat& info) {
   return ::fstatat(way.folder(), way.name().c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/// Where everybody may make files, and nobody but its owner may remove one. The kernel asks the same if
+/// A folder where everybody may create files, and only their owners may remove them. The kernel checks the same if
 /// fs.protected_regular is set.
 bool is_strangers(const FileWay& way, const struct stat& info) {
   struct stat folder {};

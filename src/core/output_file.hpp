@@ -1,6 +1,6 @@
-// OutputFile: a file that a user names for what a command writes (--output, --csv, --junit). It is not written through
+// OutputFile: a file that a user names for a command's output (--output, --csv, --junit). It is not written through
 // a symbolic link of another user (FileWay::foreign_link), nor into a file that another user has put into a sticky
-// folder such as /tmp. Links of root and of this user are followed, and what is not a regular file (/dev/stdout, a
+// folder such as /tmp. Links of root and of this user are followed, and anything but a regular file (/dev/stdout, a
 // pipe) is written as it is.
 #pragma once
 
@@ -14,25 +14,25 @@
 
 namespace vramtrack {
 
-/// Opens the file for writing, made with `mode` or emptied. The caller closes it. Errors name the path and what to do.
+/// Opens the file for writing, created with `mode` or emptied. The caller closes it. Errors name the path and a remedy.
 Result<int> open_output(const std::string& path, unsigned mode);
 
 class OutputFile {
  public:
   enum class Writes : std::uint8_t {
     at_once,  ///< for a file that others read while it grows
-    whole,    ///< replaces what is there at finish(), so that it stays if the new one cannot be written whole
+    whole,    ///< replaces the old file at finish(), which therefore stays if the new one cannot be written whole
   };
   static Result<OutputFile> open(const std::string& path, Writes writes = Writes::whole);
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&& other) noexcept;
-  /// Without finish(), a whole file is not made.
+  /// Without finish(), a whole file is not created.
   ~OutputFile();
 
-  /// False once writing failed: stop, and let finish() say why. What is written is collected for a while.
+  /// False once writing has failed: stop, and let finish() report why. Output is buffered for a while.
   bool write(std::string_view text);
   Status finish();
-  /// For another program that writes, instead of write().
+  /// For another program that writes, in place of write().
   [[nodiscard]] int descriptor() const { return fd_; }
 
  private:
@@ -43,12 +43,12 @@ class OutputFile {
   std::string path_;
   int fd_ = -1;
   int folder_ = -1;    ///< the folder of the file that is replaced; -1: written at once
-  std::string name_;   ///< in it
-  std::string waits_;  ///< to be written
+  std::string name_;   ///< the file's name in `folder_`
+  std::string waits_;  ///< not yet written
   int error_ = 0;
 };
 
-/// All of `text`, whole.
+/// Writes all of `text`, as a whole file.
 Status write_output(const std::string& path, std::string_view text);
 
 }  // namespace vramtrack

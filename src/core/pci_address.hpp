@@ -6,11 +6,11 @@
 
 namespace vramtrack {
 
-/// "0000:1D:00.0", "00000000:1D:00.0" and "1d:00.0" as "00000000:1d:00.0", the form NVML and recordings have; empty
-/// where `text` is not a PCI address. Space around it is ignored. Pure.
+/// "0000:1D:00.0", "00000000:1D:00.0" and "1d:00.0" as "00000000:1d:00.0", the form in NVML and recordings; empty
+/// if `text` is not a PCI address. Surrounding space is ignored. Pure.
 std::string pci_address_of(std::string_view text);
 
-/// The same; what is not a PCI address is returned in lower case and otherwise unchanged. Pure.
+/// The same; anything but a PCI address is returned in lower case and otherwise unchanged. Pure.
 std::string normal_pci_address(std::string_view text);
 
 }  // namespace vramtrack

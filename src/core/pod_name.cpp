@@ -7,7 +7,7 @@
 namespace vramtrack {
 namespace {
 
-/// The letters that Kubernetes makes random parts of names of: no vowels, and no 0, 1 and 3
+/// The letters from which Kubernetes makes the random parts of names: no vowels, and no 0, 1 and 3
 /// (k8s.io/apimachinery/pkg/util/rand).
 bool is_random(std::string_view part) {
   return std::all_of(part.begin(), part.end(), [](char c) {
@@ -15,7 +15,7 @@ bool is_random(std::string_view part) {
   });
 }
 
-/// Takes the last part after a '-', when `is` says so and something is left.
+/// Takes off the last part after a '-', if `is` accepts it and something is left.
 template <class Is>
 bool take_last(std::string_view& name, Is is) {
   const std::size_t dash = name.rfind('-');

@@ -12,7 +12,7 @@ struct CodePoint {
   std::size_t bytes = 0;
 };
 
-/// The code point with which `text` begins; nullopt: it is not UTF-8 (RFC 3629: no overlong forms, no surrogates).
+/// The code point with which `text` begins; nullopt if it is not UTF-8 (RFC 3629: no overlong forms, no surrogates).
 std::optional<CodePoint> first_of(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
   const std::uint8_t lead = byte(0);
@@ -36,12 +36,12 @@ bool steers(char32_t c) {
          (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
-/// White space that a line of text has no place for: tabs, line and paragraph separators.
+/// White space that does not belong in a line of text: tabs, line and paragraph separators.
 bool breaks_line(char32_t c) {
   return (c >= 0x9 && c <= 0xd) || c == 0x85 || c == 0x2028 || c == 0x2029;
 }
 
-/// The bytes of the white space with which `text` begins; 0: it begins with other text, or it is blanks alone.
+/// The bytes of the white space with which `text` begins; 0 if it begins with other text, or with spaces alone.
 std::size_t breaking_space(std::string_view text) {
   std::size_t size = 0;
   bool breaks = false;
@@ -96,7 +96,7 @@ std::string printable_json(std::string_view json) {
       continue;
     }
     const char escaped = text[++i];
-    // One of the code points that a library escapes instead of writing them: those below 0x20, and DEL.
+    // A code point that a library escapes instead of writing it: one below 0x20, or DEL.
     const bool control = std::string_view("bfr").find(escaped) != std::string_view::npos ||
                          (escaped == 'u' && (text.compare(i + 1, 3, "000") == 0 || text.compare(i + 1, 3, "001") == 0 ||
                                              text.compare(i + 1, 4, "007f") == 0));

@@ -1,4 +1,4 @@
-// What leaves the program is text for people and their programs: valid UTF-8, and nothing that controls a terminal.
+// Text that leaves the program is for people and their programs: valid UTF-8, with nothing that controls a terminal.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@ namespace vramtrack {
 
 /// A foreign text (a command, a device's name, a path) made harmless, for one line: valid UTF-8 without control
 /// characters (C0, DEL, C1), and without characters that change the writing direction or break the line. A run of white
-/// space that breaks the line or holds a tab becomes one blank, so that `python -c` with code of several lines can be
-/// read; each other of these becomes '?', and each byte that is not UTF-8 becomes U+FFFD. Every output passes foreign
-/// texts through this function or the next one. Pure; O(n).
+/// space that breaks the line or contains a tab becomes one space, so that `python -c` with several lines of code stays
+/// readable; any other such character becomes '?', and each byte that is not UTF-8 becomes U+FFFD. Every output passes
+/// foreign texts through this function or the next one. Pure; O(n).
 std::string printable(std::string_view text);
 
 /// The same for a text of several lines: line feeds and tabs stay, and a CR before a line feed is removed.

@@ -58,7 +58,7 @@ bool is_incidental(std::string_view option) {
   return incidental && !essential;
 }
 
-/// What follows a flag may be what is run, instead of the flag's value.
+/// The word after a flag may be what is run, instead of the flag's value.
 bool is_script(std::string_view word) {
   return word.ends_with(".py") || word.ends_with(".sh");
 }
@@ -69,7 +69,7 @@ bool is_temporary(std::string_view path) {
 }
 
 /// The length of the hexadecimal number at `at` if it is long enough to be an id: digits and letters, eight or more
-/// characters; the dashes of a UUID belong to it. 0: there is none.
+/// characters; the dashes of a UUID belong to it. 0 if there is none.
 std::size_t id_length(std::string_view word, std::size_t at) {
   if (at > 0 && (is_ascii_letter(word[at - 1]) || is_digit(word[at - 1]))) return 0;
   std::size_t end = at;
@@ -84,7 +84,7 @@ std::size_t id_length(std::string_view word, std::size_t at) {
   return hex >= 8 && digits > 0 ? end - at : 0;
 }
 
-/// Runs of digits, together with what joins them in dates and times, become one '#'.
+/// Each run of digits, together with the characters that join them in dates and times, becomes one '#'.
 std::string without_digits(std::string_view word) {
   std::string out;
   for (std::size_t at = 0; at < word.size();) {
@@ -193,7 +193,7 @@ ProgramIdentity program_identity(const ProcessInfo& process) {
   const std::vector<std::string_view> words = words_of(command);
   identity.is_bare = words.size() == 1 && is_interpreter(base_name(words.front()));
   identity.name = display_name(process.command, process.name);
-  // A container's id and a job's number are new with each run; a name may be that of the image.
+  // A container's id and a job's number are new in each run; a name may be that of the image.
   const bool is_id = process.container.size() >= 12 && std::all_of(process.container.begin(), process.container.end(),
                                                                    [](char c) { return is_hex_digit(c); });
   identity.text = process.host + '\n' + process.user + '\n' +
@@ -201,7 +201,7 @@ ProgramIdentity program_identity(const ProcessInfo& process) {
                    : is_id                   ? "container"
                                              : without_digits(process.container)) +
                   '\n' + (process.slurm_job.empty() ? "" : "slurm") + '\n' + normalised_command(command);
-  // A new image, which has a new tag, is a new program. Names of jobs count up ("sweep-17").
+  // A new image, which has a new tag, is a new program. Job names count up ("sweep-17").
   if (!process.image.empty()) identity.text += '\n' + process.image;
   if (!process.job_name.empty()) identity.text += '\n' + without_digits(process.job_name);
   return identity;

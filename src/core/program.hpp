@@ -13,15 +13,15 @@
 
 namespace vramtrack {
 
-/// How a run went. `rising`: its floor still rose when it ended, so that it is not known whether it would have become
+/// How a run went. `rising`: its floor was still rising when it ended, so it is unknown whether it would have become
 /// flat.
 enum class RunOutcome : std::uint8_t { settled, rising, leaked, out_of_memory };
 
 std::string_view to_string(RunOutcome outcome);
 
-/// One finished run of a program, on the device where it used most.
+/// One finished run of a program, on the device where it used the most memory.
 struct FinishedRun {
-  /// Ages for which the level is kept: 15 s, 30 s, 1 min, ... 5.7 days.
+  /// Ages at which the level is kept: 15 s, 30 s, 1 min, ... 5.7 days.
   static constexpr std::size_t kPoints = 16;
   static constexpr double kFirstAge_s = 15;
   static constexpr double age_s(std::size_t point) { return kFirstAge_s * static_cast<double>(1U << point); }
@@ -29,11 +29,11 @@ struct FinishedRun {
   Timestamp begin;
   Timestamp end;
   RunOutcome outcome = RunOutcome::settled;
-  bool seen_from_start = true;  ///< if false, the curve says nothing, and only the levels are known
+  bool seen_from_start = true;  ///< if false, the curve means nothing, and only the levels are known
   double warm_up_s = 0;         ///< from its beginning until the floor last rose by a significant share
   double settled_bytes = 0;     ///< the highest floor
   double peak_bytes = 0;
-  std::size_t points = 0;                    ///< of `floor_bytes`: the ages that the run reached, and the one after
+  std::size_t points = 0;                    ///< in `floor_bytes`: the ages that the run reached, and the next one
   std::array<float, kPoints> floor_bytes{};  ///< the highest floor up to each age
 
   [[nodiscard]] double duration_s() const { return seconds_between(begin, end); }
@@ -49,8 +49,8 @@ struct Program {
   Timestamp first;  ///< when the first run began
   Timestamp last;   ///< when the last one ended
   std::uint64_t runs = 0;
-  std::uint64_t leaked = 0;         ///< of these runs, those that leaked, including those that ran out of memory
-  std::uint64_t out_of_memory = 0;  ///< of these runs
+  std::uint64_t leaked = 0;         ///< how many of these runs leaked, including those that ran out of memory
+  std::uint64_t out_of_memory = 0;  ///< how many of these runs did
   std::vector<FinishedRun> recent;  ///< the last kMostRuns, oldest first
   friend bool operator==(const Program&, const Program&) = default;
 };
@@ -63,10 +63,10 @@ struct ProgramIdentity {
   bool is_bare = false;  ///< an interpreter without arguments, which could run anything
 };
 
-/// An empty text: too little is known about the process to recognise it. Pure.
+/// An empty text if too little is known about the process to recognise it. Pure.
 ProgramIdentity program_identity(const ProcessInfo& process);
 
-/// A command without what changes from run to run: digits within words, dates, UUIDs and other long hexadecimal
+/// A command without the parts that change from run to run: digits in words, dates, UUIDs and other long hexadecimal
 /// numbers, temporary paths, and the values of options that name a port, a rank, an output or a seed. Numbers that
 /// stand alone are kept: a batch size matters. Pure.
 std::string normalised_command(std::string_view command);

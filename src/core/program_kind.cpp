@@ -47,7 +47,7 @@ ProgramFound program_of(std::string_view command, std::string_view name, std::st
   };
   if (const auto* const line = std::find_if(kLines.begin(), kLines.end(), fits); line != kLines.end())
     return {line->kind, line->what};
-  // Every kernel of Jupyter, whatever its language, is given such a file.
+  // Every Jupyter kernel, in whatever language, is given such a file.
   if (const auto file = text.find("kernel-");
       file != std::string::npos && text.find(".json", file) != std::string::npos)
     return {ProgramKind::notebook, "Jupyter kernel"};

@@ -1,5 +1,5 @@
 // The wire format of Protocol Buffers (https://protobuf.dev/programming-guides/encoding/), read field by field: enough
-// for the few messages in logs and in Prometheus's remote read. Pure; returns views into the bytes that are read.
+// for the few messages in logs and in Prometheus remote read. Pure; returns views into the bytes that are read.
 #pragma once
 
 #include <bit>
@@ -14,7 +14,7 @@ class ProtoFields {
  public:
   explicit ProtoFields(std::string_view message) : rest_(message) {}
 
-  /// False at the end, and if the bytes are not a valid field.
+  /// False at the end, or if the bytes are not a valid field.
   bool next() {
     if (rest_.empty()) return false;
     is_damaged_ = !field();

@@ -8,7 +8,7 @@
 
 namespace vramtrack {
 
-/// The rest of `in`; nullopt if reading fails: a directory, a process that has ended meanwhile. Unlike
+/// The rest of `in`; nullopt if reading fails, as for a directory or a process that has just ended. Unlike
 /// std::istreambuf_iterator, it never throws in that case.
 inline std::optional<std::string> read_all(std::istream& in) {
   std::ostringstream out;

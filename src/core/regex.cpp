@@ -12,7 +12,7 @@ using re2::RE2;
 
 constexpr std::size_t kLongestPattern = 4096;
 
-/// Cut, since a pattern that is wrong may be of any length.
+/// Truncated, since an invalid pattern may be of any length.
 std::string quoted(std::string_view text) {
   constexpr std::size_t kMost = 80;
   if (text.size() <= kMost) return fmt::format("'{}'", text);
@@ -21,7 +21,7 @@ std::string quoted(std::string_view text) {
   return fmt::format("'{}...'", text.substr(0, end));
 }
 
-/// In our own words: those of the library differ between its versions.
+/// In our own words: the library's messages differ between its versions.
 std::string fault(const RE2& regex) {
   switch (regex.error_code()) {
     case RE2::ErrorMissingParen:
@@ -53,8 +53,8 @@ std::string fault(const RE2& regex) {
   }
 }
 
-/// `text` as every version of RE2 reads it, of which the older ones know named groups as (?P<name>...) alone; with our
-/// words for what the dialects of other programs have and RE2 does not.
+/// `text` as every version of RE2 reads it (the older ones know named groups only as (?P<name>...)); with our own
+/// messages for syntax that other dialects have and RE2 does not.
 Result<std::string> in_syntax_of_re2(std::string_view text) {
   std::string out;
   std::size_t class_begins = std::string_view::npos;  // where the members of an open [class] begin

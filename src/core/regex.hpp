@@ -15,14 +15,14 @@ class RE2;
 
 namespace vramtrack {
 
-/// A compiled regular expression in RE2's syntax, on bytes: any text can be searched, also one that is not UTF-8. Time
+/// A compiled regular expression in RE2 syntax, on bytes: any text can be searched, even if it is not UTF-8. The time
 /// and memory of compiling and searching are proportional to pattern and text, whatever they contain, and nothing
 /// recurses. Copies share the compiled form; any thread may search.
 class Regex {
  public:
-  /// Named groups are written (?<name>...) or (?P<name>...). The error quotes the beginning of `text` and says what is
-  /// wrong with it: "'(' is not a regular expression: a parenthesis is not closed". Look-ahead, look-behind, references
-  /// back to a group and patterns above 4 KiB are refused.
+  /// Named groups are written (?<name>...) or (?P<name>...). The error quotes the beginning of `text` and explains what
+  /// is wrong with it: "'(' is not a regular expression: a parenthesis is not closed". Look-ahead, look-behind,
+  /// back-references and patterns above 4 KiB are rejected.
   static Result<Regex> compile(std::string_view text);
 
   /// Whether the expression matches anywhere in `text`.
@@ -32,7 +32,7 @@ class Regex {
   /// The views are into `text`.
   bool find(std::string_view text, std::vector<std::string_view>& groups) const;
 
-  /// The names of the groups, in the order of find(), from the first group; empty for a group without a name.
+  /// The names of the groups, in the order of find(), starting with the first group; empty for a group without a name.
   [[nodiscard]] std::vector<std::string> group_names() const;
 
  private:

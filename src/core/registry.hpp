@@ -1,4 +1,4 @@
-// Registries: what a module's .def file lists, found by its name or by how well it fits.
+// Registries: the entries of a module's .def file, found by name or by how well they fit.
 #pragma once
 
 #include <initializer_list>
@@ -7,7 +7,7 @@
 
 namespace vramtrack {
 
-/// The entry with that name; nullptr: there is none. O(entries).
+/// The entry with that name; nullptr if there is none. O(entries).
 template <class Info>
 const Info* find_named(std::span<const Info* const> all, std::string_view name) {
   for (const Info* info : all)
@@ -15,8 +15,8 @@ const Info* find_named(std::span<const Info* const> all, std::string_view name) 
   return nullptr;
 }
 
-/// The entry of these lists for which `sureness(info)` is highest, the first of equals; nullptr: none has `least`.
-/// Costs a call for each entry.
+/// The entry of these lists with the highest `sureness(info)`, the first among equals; nullptr if none reaches `least`.
+/// Costs one call per entry.
 template <class Info, class Sureness>
 const Info* surest(std::initializer_list<std::span<const Info* const>> lists, const Sureness& sureness, int least = 1) {
   const Info* best = nullptr;

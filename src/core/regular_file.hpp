@@ -1,5 +1,5 @@
 // Safe opening of files for a program with other rights than their owner: the path must lead to a regular file, the
-// intended one. A FIFO could make the program wait for ever, and another user's link could lead it to any file.
+// intended one. A FIFO could make the program wait forever, and another user's link could lead it to any file.
 #pragma once
 
 #include <sys/stat.h>
@@ -15,7 +15,7 @@
 
 namespace vramtrack {
 
-/// What is done with a symbolic link at the end of a path. A link of another user is followed nowhere on it
+/// How a symbolic link at the end of a path is treated. A link of another user is not followed anywhere on it
 /// (FileWay::foreign_link).
 enum class Links : std::uint8_t {
   refused,   ///< for files that only programs write: queues, locks, states
@@ -26,7 +26,7 @@ enum class Links : std::uint8_t {
 /// A regular file, open for reading.
 class RegularFile {
  public:
-  /// nullopt if there is none. Never waits. Errors name the path and what to do.
+  /// nullopt if there is none. Never blocks. Errors name the path and what to do.
   static Result<std::optional<RegularFile>> open(const std::string& path, Links links,
                                                  FileWay::Writers writers = FileWay::Writers::ignored);
   RegularFile(RegularFile&& other) noexcept
@@ -37,7 +37,7 @@ class RegularFile {
   RegularFile& operator=(RegularFile&&) = delete;
   ~RegularFile();
 
-  /// From its beginning, or from where the last read ended. An error if there are more than `most_bytes`.
+  /// Reads from the beginning, or from where the last read ended. An error if there are more than `most_bytes`.
   [[nodiscard]] Result<std::string> read(std::size_t most_bytes) const;
   [[nodiscard]] const struct stat& info() const { return info_; }
   /// FileWay::writer(), if it was wanted.
@@ -55,23 +55,23 @@ class RegularFile {
 /// Reads the whole file, as RegularFile does.
 Result<std::optional<std::string>> read_regular_file(const std::string& path, std::size_t most_bytes, Links links);
 
-/// Writes all of `text`; false with errno set where that fails.
+/// Writes all of `text`; false, with errno set, if that fails.
 bool write_all(int fd, std::string_view text);
 
-/// After this, what was made or renamed at `path` is there after a loss of power, too. A folder that may not be read
+/// After this, a file created or renamed at `path` survives a loss of power. A folder that may not be read
 /// cannot be synced, and is not an error.
 Status sync_folder_of(const std::string& path);
 
-/// Replaces what is at `path` by a file of mode 0600 with `text`: completely or not at all, and on the disk when this
-/// returns. Writes `path`.new first, over whatever is there.
+/// Replaces the file at `path` by one of mode 0600 with `text`: completely or not at all, and on the disk when this
+/// returns. Writes `path`.new first, over any existing file.
 Status replace_file(const std::string& path, std::string_view text);
 
-/// While it lives, no other program holds the lock of `path`, a file that is created for this purpose (mode 0600).
+/// While it exists, no other program holds the lock of `path`, a file that is created for this purpose (mode 0600).
 class FileLock {
  public:
-  /// Waits for the present holder.
+  /// Waits for the current holder.
   static Result<FileLock> take(const std::string& path);
-  /// nullopt: another holds it.
+  /// nullopt if another holds it.
   static Result<std::optional<FileLock>> take_now(const std::string& path);
   FileLock(FileLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   FileLock& operator=(FileLock&&) = delete;
@@ -83,7 +83,7 @@ class FileLock {
   int fd_;
 };
 
-/// While it lives, no other program that uses it changes the file at `path`: a change is based on what was read. Takes
+/// While it exists, no other program that uses it changes the file at `path`: a change is based on what was read. Takes
 /// the lock of `path`.lock; nullopt if `path` is empty, because without a file there is nothing to guard.
 Result<std::optional<FileLock>> lock_beside(const std::string& path);
 

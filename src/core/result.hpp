@@ -1,5 +1,5 @@
-// Result<T>: a value or an Error. Functions that can fail for a reason on which a user can act return it; nothing below
-// cli/ prints, exits or lets an exception cross a module boundary.
+// Result<T>: a value or an Error. Returned by functions that can fail for a reason on which a user can act; nothing
+// below cli/ prints, exits or lets an exception cross a module boundary.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace vramtrack {
 
-/// What went wrong, in words on which a user can act: names the file, line or offset, what was expected and what to do
+/// What went wrong, in words on which a user can act: the file, line or offset, what was expected and what to do
 /// next. Each caller may prepend what it was doing with `during`.
 struct Error {
   std::string message;

@@ -43,7 +43,7 @@ std::string growth_per_min(const Scale& scale, double bytes_per_s) {
   return growth(scale, finite(bytes_per_s) * kSecondsPerMinute, "min");
 }
 
-/// How many steps these seconds of the time axis are: for "1,200 steps".
+/// The number of steps in these seconds of the time axis, for "1,200 steps".
 double steps(const Scale& scale, double seconds) {
   return std::max(0.0, std::isnan(seconds) ? 0.0 : seconds) / scale.step_s;
 }
@@ -68,7 +68,7 @@ std::string Scale::bytes(double bytes) const {
 
 std::string Scale::bytes_of(double used_bytes, double capacity_bytes) const {
   if (counts_bytes()) return format_bytes_of(used_bytes, capacity_bytes);
-  if (unit == AmountUnit::percent) return bytes(used_bytes);  // it is of the whole
+  if (unit == AmountUnit::percent) return bytes(used_bytes);  // a share of the whole
   return fmt::format("{}/{} (unit unknown)", number(*this, used_bytes), number(*this, capacity_bytes));
 }
 

@@ -1,4 +1,4 @@
-// What the figures of a recording count if it has no clock, no dates or no amounts in bytes, and how people read them.
+// The units of a recording without a clock, without dates or without amounts in bytes, and how people read its figures.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@ namespace vramtrack {
 
 struct Interval;
 
-/// What the amounts of a recording are in.
+/// The unit of a recording's amounts.
 enum class AmountUnit : std::uint8_t {
   bytes,
-  unknown,  ///< two units are possible, and nothing says which
+  unknown,  ///< two units are possible, and nothing shows which one applies
   percent,  ///< of a GPU's memory, whose size is unknown
 };
 
@@ -23,10 +23,10 @@ enum class AmountUnit : std::uint8_t {
 /// A log that counts steps does not show how long a step takes. Its samples are placed `step_s` apart on the time axis,
 /// so that everything below the reports works on one axis, and every figure for people or programs is converted back:
 /// growth is per step, ends are in steps, and no figure per minute is invented. Likewise, an amount in per cent or in
-/// an unknown unit is `unit_bytes` of the axis of amounts for each 1 of its own, and is converted back.
+/// an unknown unit counts as `unit_bytes` per 1 of its own on the axis of amounts, and is converted back.
 ///
-/// A source sets Catalog::scale; the View, the period report and whatever else shows a recording carry it. What
-/// is recorded is written with the functions below, anything else with those of core/format.hpp
+/// A source sets Catalog::scale; the View, the period report and anything else that shows a recording carry it. What
+/// is recorded is formatted with the functions below, anything else with those of core/format.hpp
 /// (tests/unit/core/scale_test.cpp keeps the two apart).
 struct Scale {
   std::string step;             ///< what is counted instead of time: "step", "request"; empty: it is time
@@ -34,7 +34,7 @@ struct Scale {
   bool is_time_of_day = false;  ///< times are not dates, but times of day
   double begins_s = 0;          ///< with is_time_of_day: seconds from a midnight to the start of the time axis
   AmountUnit unit = AmountUnit::bytes;
-  double unit_bytes = 1;  ///< if amounts are not in bytes: what stands for 1 of the log's figures, or for 1 %
+  double unit_bytes = 1;  ///< if amounts are not in bytes: the bytes that stand for 1 of the log's figures, or for 1 %
   friend bool operator==(const Scale&, const Scale&) = default;
 
   /// A scale of percentages stands for a GPU of this size: detectors are designed for memory of real sizes.
@@ -43,7 +43,7 @@ struct Scale {
 
   [[nodiscard]] bool counts_steps() const { return !step.empty(); }
   [[nodiscard]] bool counts_bytes() const { return unit == AmountUnit::bytes; }
-  /// Amounts are in `its`, 1 of which is `bytes` on the axis of amounts.
+  /// Sets the unit of amounts to `its`, 1 of which is `bytes` on the axis of amounts.
   void count(AmountUnit its, double bytes) {
     unit = its;
     unit_bytes = bytes;
@@ -74,7 +74,7 @@ struct Scale {
   [[nodiscard]] std::string moment(Timestamp time, bool clock_is_relative) const;
 };
 
-/// Of live data, dated recordings and all that is not recorded. Never destroyed before its last use in main().
+/// For live data, dated recordings and everything that is not recorded. Never destroyed before its last use in main().
 inline const Scale kSecondsAndBytes{};
 
 }  // namespace vramtrack

@@ -22,7 +22,7 @@ std::string key_text(const SeriesKey& key) {
   return text;
 }
 
-/// Takes over `from` unless it is empty; true if that changed `into`.
+/// Copies `from` over `into` unless it is empty; true if that changed `into`.
 template <class T>
 bool take(T& into, const T& from) {
   if (from == T{} || from == into) return false;

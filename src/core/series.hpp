@@ -25,35 +25,35 @@ enum class Metric : std::uint8_t {
   allocator_reserved,   ///< bytes the allocator holds from the driver
   probe_live,           ///< outstanding bytes seen by the probe
   device_unattributed,  ///< the bytes in use that the device's processes do not hold: derived from both by the engine
-  // Facts beside memory: recorded and replayed as memory is, but never judged, and in no View
+  // Facts besides memory: recorded and replayed as memory is, but never judged, and in no View
   // (docs/design/0027-facts.md).
-  device_busy,      ///< share of time in which some kernel ran on the device, in 1/kBusyWhole
-  device_received,  ///< bytes per second that the device gets over its bus
-  process_busy,     ///< as device_busy, of one process
+  device_busy,      ///< share of time during which some kernel ran on the device, in 1/kBusyWhole
+  device_received,  ///< bytes per second that the device receives over its bus
+  process_busy,     ///< as device_busy, for one process
   process_read,  ///< bytes that a process has read from files since it began, by calls or mapped; on any of its devices
   process_clients,  ///< open connections to the services of a process that listens; likewise
-  // The host's memory of a process that holds device memory, on any of its devices.
+  // The host memory of a process that holds device memory, on any of its devices.
   host_anonymous,  ///< bytes that no file backs: anonymous, shared and swapped out; judged as device memory is
-  host_resident,   ///< bytes in the host's memory, files that it has mapped included; a fact
-  host_pinned,     ///< of these, bytes that may not move, for devices to reach them; a fact
+  host_resident,   ///< bytes in the host's memory, including files that it has mapped; a fact
+  host_pinned,     ///< the part of these bytes that may not move, so that devices can reach them; a fact
   host_available,  ///< bytes by which it can still grow in the host, or within its cgroup's limit; a fact
   process_age,     ///< seconds since a process began; a fact about its memory on any of its devices
 };
 
-/// A device or process that is busy all the time.
+/// The value for a device or process that is busy all the time.
 inline constexpr double kBusyWhole = 10'000;
 
-/// Whether it is no memory, but something that helps to judge memory.
+/// Whether it is not memory, but helps to judge memory.
 constexpr bool is_fact(Metric metric) {
   return metric >= Metric::device_busy && metric != Metric::host_anonymous;
 }
 
-/// Whether it is about the host's memory, of which no device has a part.
+/// Whether it is about the host's memory, which belongs to no device.
 constexpr bool is_of_host(Metric metric) {
   return metric >= Metric::host_anonymous && metric <= Metric::host_available;
 }
 
-/// Whether it is about a device, whoever holds the memory; else it is about a process.
+/// Whether it is about a device, whoever holds the memory; otherwise it is about a process.
 constexpr bool is_of_device(Metric metric) {
   return metric == Metric::device_used || metric == Metric::device_reserved || metric == Metric::device_unattributed ||
          metric == Metric::device_busy || metric == Metric::device_received;
@@ -63,13 +63,13 @@ constexpr bool is_of_device(Metric metric) {
 std::string_view to_string(Metric metric);
 std::optional<Metric> parse_metric(std::string_view name);
 
-/// Identity of a series. Two keys are the same series exactly when all five fields agree.
+/// Identity of a series. Two keys identify the same series exactly when all five fields agree.
 struct SeriesKey {
   Metric metric = Metric::device_used;
   std::string device_id;              ///< UUID; in a recording without one: PCI bus id, else the index as text
   std::uint32_t pid = 0;              ///< 0 for device series
   std::uint64_t pid_start_ticks = 0;  ///< /proc/PID/stat field 22: distinguishes a reused pid; 0 when unknown
-  std::string host;                   ///< the machine it was measured on; empty: this one. Never holds a '/'
+  std::string host;                   ///< the machine it was measured on; empty: this one. Never contains a '/'
   friend bool operator==(const SeriesKey&, const SeriesKey&) = default;
 };
 
@@ -88,7 +88,7 @@ struct ProcessKey {
   friend bool operator==(const ProcessKey&, const ProcessKey&) = default;
 };
 
-/// For hash tables with either as key.
+/// For hash tables keyed by either.
 struct KeyHash {
   std::size_t operator()(const DeviceKey& key) const {
     return std::hash<std::string>{}(key.id) + 0x9e3779b97f4a7c15U * std::hash<std::string>{}(key.host);
@@ -98,7 +98,7 @@ struct KeyHash {
   }
 };
 
-/// Whose memory a series measures: its device; its process (pid 0 for a device's series).
+/// The owner of the memory that a series measures: its device; its process (pid 0 for a device's series).
 inline DeviceKey device_key(const SeriesKey& key) {
   return {key.device_id, key.host};
 }
@@ -120,7 +120,7 @@ struct DeviceInfo {
   std::string pci_bus_id;    ///< "00000000:1D:00.0", lower case as the driver prints it
   std::string parent_id;     ///< for a MIG instance: the GPU's id
   std::optional<std::uint64_t> capacity_bytes;
-  bool shares_host_memory = false;  ///< it has none of its own: where the host's ends, the kernel ends a process
+  bool shares_host_memory = false;  ///< it has no memory of its own: where the host's ends, the kernel ends a process
   std::string host;                 ///< as in SeriesKey::host
   friend bool operator==(const DeviceInfo&, const DeviceInfo&) = default;
 };
@@ -151,7 +151,7 @@ struct ProcessInfo {
 /// retired; nothing is kept for those that are.
 class Catalog {
  public:
-  // Out of line, or each file that has one would generate them.
+  // Out of line; otherwise each file that has one would generate them.
   Catalog();
   Catalog(Catalog&&) = default;
   Catalog& operator=(Catalog&&) = default;
@@ -190,7 +190,7 @@ class Catalog {
   /// In the order in which they were first seen.
   [[nodiscard]] const std::list<ProcessInfo>& processes() const { return processes_; }
 
-  /// Bumped by every new series and every change of describe(): lets the engine refresh what it derived, and the
+  /// Incremented by every new series and every change by describe(): lets the engine refresh what it derived, and the
   /// store write what is new, only when needed. retire() does not count.
   [[nodiscard]] std::uint64_t revision() const { return revision_; }
   /// The revision of the last change to a device.
@@ -210,17 +210,17 @@ class Catalog {
   /// dates.
   bool clock_is_relative = false;
 
-  /// What the figures of a recording count; set when its source is opened, and the same from then on.
+  /// The units of the recording's figures; set when its source is opened, and constant from then on.
   Scale scale;
 
-  /// As people read it.
+  /// The moment as people read it.
   [[nodiscard]] std::string moment(Timestamp time) const { return scale.moment(time, clock_is_relative); }
 
   /// True if the source lists the processes of its devices: a device without any then has no visible process.
   bool processes_are_listed = false;
 
-  /// Devices (of this machine, by id) for which the source currently lists some processes without their bytes: what the
-  /// processes hold together is unknown.
+  /// Devices (of this machine, by id) for which the source currently lists some processes without their bytes: the
+  /// total that the processes hold is unknown.
   std::set<std::string> devices_withholding;
 
  private:

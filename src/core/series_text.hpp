@@ -14,7 +14,7 @@ namespace vramtrack {
 std::string series_key_text(const SeriesKey& key);
 std::optional<SeriesKey> parse_series_key(std::string_view text);
 
-/// 16 hex digits that identify an alert: the same in every run for the same series and time of raise.
+/// 16 hex digits that identify an alert: the same in every run for the same series and the same time of raising.
 std::string alert_id(const SeriesKey& key, Timestamp raised);
 
 }  // namespace vramtrack

@@ -38,7 +38,7 @@ constexpr std::array kSettings = {
 };
 #undef VRAMTRACK_SETTING
 
-/// Edit distance: letters to insert, leave out or change; two swapped neighbours count as one.
+/// Edit distance: letters to insert, omit or change; swapping two neighbours counts as one.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1);
   std::vector<std::size_t> row(b.size() + 1);
@@ -76,10 +76,10 @@ std::optional<std::string> variable_setting(std::string_view name) {
   return {};
 }
 
-/// For longer names the distance says nothing, and a hostile name must not cost quadratic time.
+/// For longer names the distance means nothing, and a hostile name must not cost quadratic time.
 constexpr std::size_t kMostOfAName = 64;
 
-/// An incomplete name is nearer than any typing error.
+/// An incomplete name is nearer than one with any typing error.
 std::size_t distance_to(std::string_view name, std::string_view candidate) {
   const bool begun = name.size() > 2 && candidate.substr(0, name.size()) == name;
   return begun ? 1 : edit_distance(name, candidate);
@@ -165,11 +165,11 @@ std::string_view without_dashes(std::string_view word) {
   return word.substr(std::min(word.find_first_not_of('-'), word.size()));
 }
 
-/// The known names that may be what was meant, the nearest first; at most three.
+/// The known names that may have been meant, the nearest first; at most three.
 std::vector<std::string_view> near_names(std::string_view name, std::span<const std::string_view> known) {
   // Short names that differ in more than every third letter resemble each other only by chance.
   constexpr std::size_t kLettersAnError = 3;
-  // An error seldom hits the first letter, and one letter of a short name makes another word of it: stop is not top.
+  // An error rarely hits the first letter, and changing one letter of a short name makes another word: stop is not top.
   constexpr std::size_t kMostOfAShortName = 4;
   constexpr std::size_t kMost = 3;
   name = name.substr(0, kMostOfAName);
@@ -182,12 +182,12 @@ std::vector<std::string_view> near_names(std::string_view name, std::span<const 
     if (distance * kLettersAnError <= std::max(bare.size(), its.size()))
       near.emplace_back(distance, candidate);
     else if (!bare.empty() && its.starts_with(bare))
-      near.emplace_back(kMostOfAName + distance, candidate);  // the beginning of a name: behind a mistake in it
+      near.emplace_back(kMostOfAName + distance, candidate);  // the beginning of a name: ranked after a typing error
   }
   std::stable_sort(near.begin(), near.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<std::string_view> out;
   for (const auto& [distance, candidate] : near)
-    // Beside the nearest, only what is as near as that: a name with one mistake hides one with two.
+    // Besides the nearest, only names that are as near: a name with one mistake hides one with two.
     if (out.size() < kMost && (distance == near.front().first || near.front().first >= kMostOfAName))
       out.push_back(candidate);
   return out;
@@ -227,7 +227,7 @@ Status LayeredConfig::apply(const Setting& setting, SettingValue value, std::str
 }
 
 std::string LayeredConfig::ignored_variable(std::string_view name) {
-  // Variables that vramtrack gives to programs it starts, and that its builds and tests use; '_' ends a prefix.
+  // Variables that vramtrack sets for programs it starts, and that its builds and tests use; '_' ends a prefix.
   constexpr std::array<std::string_view, 7> kOthers = {"VRAMTRACK_MARK_", "VRAMTRACK_PROBE_", "VRAMTRACK_TEST_",
                                                        "VRAMTRACK_FAKE_", "VRAMTRACK_TRACES", "VRAMTRACK_UPDATE_GOLDEN",
                                                        "VRAMTRACK_SETUP"};

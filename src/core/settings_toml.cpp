@@ -17,7 +17,7 @@ struct FileError {
   std::string message;
 };
 
-/// nullopt for what no setting can hold (dates, tables, arrays of anything but texts).
+/// nullopt for anything that no setting can hold (dates, tables, arrays of anything but texts).
 std::optional<SettingValue> value_of(const toml::node& node) {
   if (const auto* b = node.as_boolean()) return SettingValue{b->get()};
   if (const auto* i = node.as_integer()) return SettingValue{i->get()};
@@ -145,7 +145,7 @@ Status LayeredConfig::apply_file(std::string_view toml, std::string_view file) {
     const std::uint32_t line = entry.first.source().begin.line;
     const auto sections = setting_sections();
     const auto* keys = entry.second.as_table();
-    // The tables of policies are left to act/policy: the same text is read there.
+    // The tables of policies are left to act/policy, which reads the same text.
     if (section == "policy" && entry.second.is_array_of_tables()) {
       applied.config_.policies = {std::string(file), std::string(toml)};
       continue;

@@ -20,9 +20,9 @@ enum class StallCause : std::uint8_t {
   unknown,
   waits,            ///< for something that does not come: a lock, a queue, a peer
   stopped,          ///< by SIGSTOP, or its cgroup is frozen
-  uninterruptible,  ///< inside the kernel, as in a driver that does not answer
+  uninterruptible,  ///< inside the kernel, such as in a driver that does not answer
   exited,           ///< a zombie whose memory is still listed
-  orphaned,         ///< the process for which it worked has ended
+  orphaned,         ///< the process that it worked for has ended
   collective,       ///< all ranks wait for each other on the GPU
   busy_loop,        ///< it uses the CPU, but nothing else changes
   unread_requests,  ///< a server that no longer answers
@@ -36,7 +36,7 @@ struct Stall {
   double stalled_for_s = 0;           ///< from then to the last reading
   double confidence = 0;              ///< 0..1, in the judgement: a weight of evidence, not a measured frequency
   std::uint64_t held_bytes = 0;       ///< on all devices
-  std::string what;                   ///< what it is: "Jupyter kernel"
+  std::string what;                   ///< the kind of program: "Jupyter kernel"
   std::vector<std::string> evidence;  ///< in words, the strongest first
   friend bool operator==(const Stall&, const Stall&) = default;
 };

@@ -13,8 +13,8 @@ namespace vramtrack {
 namespace {
 
 using namespace boost::math::policies;
-/// Return values instead of exceptions: an overflow is a probability of 0 or 1. In doubles, which are exact enough, and
-/// whose functions take a tenth of the time of long doubles where a processor has none.
+/// Return values instead of exceptions: an overflow is a probability of 0 or 1. Doubles are exact enough, and their
+/// functions take a tenth of the time of long doubles on a processor that has none.
 using Policy = policy<domain_error<ignore_error>, pole_error<ignore_error>, overflow_error<ignore_error>,
                       evaluation_error<ignore_error>, promote_double<false>>;
 using Normal = boost::math::normal_distribution<double, Policy>;
@@ -27,7 +27,7 @@ double log_beta(double a, double b) {
   return log_gamma(a) + log_gamma(b) - log_gamma(a + b);
 }
 
-/// Of the binomial coefficient.
+/// The logarithm of the binomial coefficient.
 double log_choose(std::size_t n, std::size_t k) {
   const auto all = static_cast<double>(n);
   const auto some = static_cast<double>(k);
@@ -59,7 +59,7 @@ double beta_binomial_pmf(std::size_t successes, std::size_t trials, double alpha
   return std::exp(log_choose(trials, successes) + log_beta(with + alpha, without + beta) - log_beta(alpha, beta));
 }
 
-// By logarithms, in 20 us for 4,500 things: Boost's hypergeometric distribution multiplies prime factors, in 600 us.
+// With logarithms, in 20 us for 4,500 things: Boost's hypergeometric distribution multiplies prime factors, in 600 us.
 double fisher_exact_p(std::size_t a, std::size_t a_of, std::size_t b, std::size_t b_of) {
   const std::size_t with = a + b;
   const double ways = log_choose(a_of + b_of, with);
@@ -70,7 +70,7 @@ double fisher_exact_p(std::size_t a, std::size_t a_of, std::size_t b, std::size_
 }
 
 double kendall_p(std::size_t n, std::int64_t score) {
-  // Chances of each number of discordant pairs, one more value at a time (Kendall 1975, chapter 5).
+  // The chances of each number of discordant pairs, adding one value at a time (Kendall 1975, chapter 5).
   std::vector<double> chances = {1.0};
   for (std::size_t i = 2; i <= n; ++i) {
     std::vector<double> next(chances.size() + i - 1, 0.0);
@@ -80,7 +80,7 @@ double kendall_p(std::size_t n, std::int64_t score) {
   }
   const auto pairs = static_cast<std::int64_t>(n * (n - std::min<std::size_t>(n, 1)) / 2);
   double p = 0;
-  // A score of pairs - 2 * discordant or more.
+  // A score of at least pairs - 2 * discordant.
   for (std::int64_t d = 0; d < static_cast<std::int64_t>(chances.size()) && pairs - 2 * d >= score; ++d)
     p += chances[static_cast<std::size_t>(d)];
   return std::min(p, 1.0);

@@ -40,7 +40,7 @@ Duration from_seconds(double seconds) {
 }
 
 std::string iso8601(Timestamp time) {
-  // In milliseconds: the day of the earliest time began before it, where nanoseconds cannot count.
+  // In milliseconds: the day of the earliest time began before it, outside the range of nanoseconds.
   const auto whole_ms = std::chrono::floor<std::chrono::milliseconds>(time);
   const auto day = std::chrono::floor<std::chrono::days>(whole_ms);
   const std::chrono::year_month_day ymd{day};

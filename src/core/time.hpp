@@ -31,7 +31,7 @@ std::string iso8601(Timestamp time);
 Result<double> parse_duration_s(std::string_view text);
 
 /// Parses "24GiB", "24G", "512MiB", "40 GB", "1073741824". Binary multiples for K/M/G/T and KiB..TiB;
-/// powers of ten only for kB/MB/GB/TB written so — except that GPU tools write MB for 2^20, which
+/// powers of ten only for kB/MB/GB/TB written that way, except that GPU tools write MB for 2^20, which
 /// callers reading such tools handle themselves.
 Result<std::uint64_t> parse_bytes(std::string_view text);
 

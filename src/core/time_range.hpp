@@ -1,4 +1,4 @@
-// A stretch of time that a user asks for: of a recording, of a report.
+// A stretch of time that a user asks for, of a recording or of a report.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace vramtrack {
 
-/// [from, to); nullopt: without a bound.
+/// [from, to); nullopt: unbounded.
 struct TimeRange {
   std::optional<Timestamp> from;
   std::optional<Timestamp> to;

@@ -7,7 +7,7 @@
 namespace vramtrack {
 namespace {
 
-/// The end of the string with which `text` begins, one of the four kinds of TOML.
+/// The end of the string with which `text` begins, one of TOML's four kinds.
 std::size_t string_end(std::string_view text) {
   const char quote = text.front();
   const bool escapes = quote == '"';

@@ -1,5 +1,5 @@
-// TracedCategories: what running programs hold by what it is for, from the source that sees their allocations to
-// whoever is asked for it. In no sample: nothing is judged or stored by it.
+// TracedCategories: the memory of running programs by category, from the source that sees their allocations to
+// whoever requests it. It is part of no sample: nothing is judged or stored by it.
 #pragma once
 
 #include <cstdint>

@@ -81,7 +81,7 @@ class TimeZone::RuleReader {
  public:
   explicit RuleReader(std::string_view text) : text_(text) {}
 
-  /// nullopt when the text is not such a string.
+  /// nullopt if the text is not such a string.
   std::optional<Rule> read() {
     Rule rule;
     std::int32_t west_s = 0;
@@ -182,7 +182,7 @@ Result<TimeZone> TimeZone::parse(std::string_view bytes) {
   };
   TimeZone zone;
   for (std::size_t type = 0; type < header->types; ++type) {
-    // RFC 8536 asks for -25 h to +26 h.
+    // RFC 8536 requires -25 h to +26 h.
     if (offset_of(type) < -25 * 3600 || offset_of(type) > 26 * 3600) {
       return fail(
           fmt::format("byte {}: an offset of {} s from UTC is out of range", types + type * 6, offset_of(type)));
@@ -279,7 +279,7 @@ std::int64_t TimeZone::local_seconds(const Change& change, std::int64_t year) {
 
 TimeZone::Span TimeZone::by_rule(std::int64_t utc_s) const {
   if (!rule_.has_summer) return {-kFarS, kFarS, rule_.standard_s};
-  // The changes of the surrounding years: among them are the last before and the first after `utc_s`.
+  // The changes of the surrounding years: they include the last before and the first after `utc_s`.
   std::array<std::pair<std::int64_t, std::int32_t>, 8> around;
   const std::int64_t year = year_of(utc_s);
   for (std::size_t i = 0; i < 4; ++i) {

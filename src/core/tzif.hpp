@@ -10,7 +10,7 @@
 
 namespace vramtrack {
 
-/// When and by how much local time differs from UTC. Immutable once read; copyable; any thread may ask.
+/// When and by how much local time differs from UTC. Immutable once read; copyable; any thread may use it.
 class TimeZone {
  public:
   /// A stretch of UTC seconds [begin_s, end_s) during which local time is UTC + offset_s.
@@ -20,28 +20,28 @@ class TimeZone {
     std::int32_t offset_s = 0;
   };
 
-  /// Bounds of the time that this class handles: about +-12,600 years. Spans that never end are cut here, so that
+  /// Bounds of the times that this class handles: about +-12,600 years. Spans that never end are cut here, so that
   /// sums of a bound and an offset cannot overflow.
   static constexpr std::int64_t kFarS = 400'000'000'000;
 
   /// Reads the bytes of a TZif file, version 1 to 4. An Error names the byte offset and what was expected there.
   static Result<TimeZone> parse(std::string_view bytes);
 
-  /// The zone `name` ("Europe/Berlin") of the database in $TZDIR, else /usr/share/zoneinfo. An Error says why not.
+  /// The zone `name` ("Europe/Berlin") of the database in $TZDIR, else /usr/share/zoneinfo. An Error gives the reason.
   static Result<TimeZone> load(const std::string& name);
 
-  /// This machine's zone, /etc/localtime; an Error when there is none.
+  /// This machine's zone, /etc/localtime; an Error if there is none.
   static Result<TimeZone> machine();
 
-  /// The stretch that contains the UTC second `utc_s` (clamped to +-kFarS). Cost: a binary search, or past the
-  /// file's table the arithmetic of its yearly rule.
+  /// The stretch that contains the UTC second `utc_s` (clamped to +-kFarS). Cost: a binary search, or, past the
+  /// file's table, the arithmetic of its yearly rule.
   [[nodiscard]] Span at(std::int64_t utc_s) const;
 
   /// "Europe/Berlin"; "local time" for a machine zone without a known name; empty after parse().
   [[nodiscard]] const std::string& name() const { return name_; }
 
  private:
-  /// One of the two yearly changes: at `time_s` after local midnight of the day that the other fields choose.
+  /// One of the two yearly changes: at `time_s` after local midnight of the day that the other fields select.
   struct Change {
     enum class Kind : std::uint8_t { month_week_day, day_without_leap, day_with_leap };
     Kind kind = Kind::month_week_day;

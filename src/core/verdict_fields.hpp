@@ -1,11 +1,11 @@
-// The fields of Finding, Suspect, End, Verdict, Alert and Stall, each declared once: its name, its member, where it
-// stands in the flat lines, and what it means. JSON out (report/fields_json.hpp), JSON in (report/view_json_read.cpp)
+// The fields of Finding, Suspect, End, Verdict, Alert and Stall, each declared once: its name, its member, its place
+// in the flat lines, and its meaning. JSON out (report/fields_json.hpp), JSON in (report/view_json_read.cpp)
 // and the store's columns (store/alert_row.cpp) are made by visiting these tables; the tables of the documents, the
 // types of the page and Python's classes are compared with them by tests/unit/core/field_documents_test.cpp, which
-// rewrites them, too.
+// also rewrites them.
 //
-// A kind needs no word here: it is the member's type. bool, std::string, an enumeration, Timestamp, Interval, a double
-// (see Unit), another declared struct, and optionals and vectors of these.
+// The kind of a field is not declared: it is the member's type. bool, std::string, an enumeration, Timestamp, Interval,
+// a double (see Unit), another declared struct, and optionals and vectors of these.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@
 namespace vramtrack {
 
 /// The place of a field in the flat lines, counted from 1; 0: not in that line. The places of a line leave no gap. A
-/// place is part of the contract: a new field goes to the end, or between two when no program can mind.
+/// place is part of the contract: a new field goes to the end, or between two others if no program can be affected.
 struct Places {
   std::uint8_t verdict = 0;  ///< "verdict" of vramtrack.analysis.v1, of a Verdict and its Finding
   std::uint8_t dissent = 0;  ///< one of its "dissent", of a Finding
@@ -30,19 +30,19 @@ struct Places {
   std::uint8_t status = 0;   ///< a device of vramtrack.status.v1, of a Verdict and its Finding
 };
 
-/// Of a double; the intervals say theirs in their names.
+/// The unit of a double; the names of intervals include theirs.
 enum class Unit : std::uint8_t { none, ratio, seconds };
 
-/// What is the exception.
+/// Exceptions for one field.
 struct FieldOptions {
   Unit unit = Unit::none;
-  bool null_when_none = false;   ///< in lines an empty text, 0 and an enumeration's first word are null
-  std::string_view attribute{};  ///< in Python, where its Verdict has another attribute of this name
-  std::string_view columns{};    ///< in the store, where it is not the name: "oom_*_s" for low, mid and high
+  bool null_when_none = false;   ///< in lines, an empty text, 0 and an enumeration's first word become null
+  std::string_view attribute{};  ///< its name in Python, where its Verdict has another attribute of this name
+  std::string_view columns{};    ///< its columns in the store, if not the name: "oom_*_s" for low, mid and high
 };
 
-/// `Get` is a pointer to the member, or a function of the object: such a field is derived, written and never read or
-/// stored. `name` is a literal.
+/// `Get` is a pointer to the member, or a function of the object: such a field is derived; it is written, but never
+/// read or stored. `name` is a literal.
 template <class Get>
 struct Field {
   std::string_view name;
@@ -64,7 +64,7 @@ constexpr Field<Get> field(std::string_view name, Get get, Places at, std::strin
   return {name, get, at, meaning, options};
 }
 
-/// The table of T; nothing for what is no struct of fields. Its order is that of the View's JSON.
+/// The table of T; empty for types that are no struct of fields. Its order is that of the View's JSON.
 template <class T>
 inline constexpr auto kFields = std::tuple<>();
 
@@ -229,7 +229,7 @@ constexpr void for_each_field(Visit visit) {
   std::apply([&](const auto&... each) { (visit(each), ...); }, kFields<T>);
 }
 
-/// Calls visit(field, object) for each field of `objects` that stands in the line, in the order of the places.
+/// Calls visit(field, object) for each field of `objects` that is in the line, in the order of the places.
 template <class Visit, class... Objects>
 constexpr void for_each_in_line(std::uint8_t Places::*line, Visit visit, const Objects&... objects) {
   bool found = true;

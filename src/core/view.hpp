@@ -20,7 +20,7 @@ namespace vramtrack {
 
 /// Everything a surface may show about one series.
 struct SeriesView {
-  // Out of line, or each file that has one would generate them.
+  // Out of line; otherwise each file that has one would generate them.
   SeriesView();
   SeriesView(const SeriesView&);
   SeriesView& operator=(const SeriesView&);
@@ -44,30 +44,30 @@ struct SeriesView {
   bool ended = false;                       ///< its process has ended
   bool paused = false;                      ///< its device does not answer
   bool ignored = false;                     ///< its process matches an ignore pattern: never alerts
-  std::optional<double> utilisation_ratio;  ///< of a device, 0..1, where the driver reports it
-  DeviceGauges gauges;                      ///< of a device that answers
-  ProcessLoad load;                         ///< of a process
-  std::optional<Stall> stall;               ///< of a process, on each of its devices: no progress for stall.minutes
-  /// For a process that is alive, and for a device: where the capacity is known.
+  std::optional<double> utilisation_ratio;  ///< for a device, 0..1, if the driver reports it
+  DeviceGauges gauges;                      ///< for a device that answers
+  ProcessLoad load;                         ///< for a process
+  std::optional<Stall> stall;               ///< for a process, on each of its devices: no progress for stall.minutes
+  /// For a process that is alive, and for a device, if the capacity is known.
   std::optional<Headroom> headroom;
-  std::optional<MemoryWall> wall;         ///< of a process that lives, or at which memory of one has ended
-  std::optional<HostHolding> host;        ///< of a process that lives
-  std::optional<StillHolds> still_holds;  ///< of a process that lives
-  std::optional<MarkGrowth> mark_growth;  ///< of a process that makes marks
-  /// For memory that no process of a device holds: the bytes that were held by processes that have ended; 0: none.
+  std::optional<MemoryWall> wall;         ///< for a live process, or one whose memory has ended at it
+  std::optional<HostHolding> host;        ///< for a live process
+  std::optional<StillHolds> still_holds;  ///< for a live process
+  std::optional<MarkGrowth> mark_growth;  ///< for a process that makes marks
+  /// For memory that no process of a device holds: the bytes held by processes that have since ended; 0: none.
   std::uint64_t unreleased_bytes = 0;
-  /// For a process whose allocations are seen: the lines that hold most or grew most, as last reported.
+  /// For a process whose allocations are seen: the lines that hold or grew most, as last reported.
   std::vector<SiteLifetimes> sites;
-  std::optional<DeviceHealth> health;  ///< of a device that answers, where the driver reports it
-  std::optional<LastXid> last_xid;     ///< of a device, since the watch (or the recording) began
+  std::optional<DeviceHealth> health;  ///< for a device that answers, if the driver reports it
+  std::optional<LastXid> last_xid;     ///< for a device, since the watch (or the recording) began
   Verdict verdict;
-  std::string paging;         ///< of a leak without an alert: why nobody is notified yet, in words
+  std::string paging;         ///< for a leak without an alert: why nobody is notified yet, in words
   std::vector<Alert> alerts;  ///< all, in the order raised; at most the last 256
-  /// Of which nobody was notified, in the order raised; at most the last 64. Those whose finding is a leak were
-  /// confirmed while there was time left.
+  /// Suspicions that nobody was notified of, in the order raised; at most the last 64. Those whose finding is a leak
+  /// were confirmed while there was time left.
   std::vector<Alert> suspicions;
-  std::vector<Run> runs;             ///< of a device, in order; at most the last 256
-  std::vector<std::string> explain;  ///< only when asked for
+  std::vector<Run> runs;             ///< for a device, in order; at most the last 256
+  std::vector<std::string> explain;  ///< only on request
 };
 
 /// One message for people: a source's warning, an XID, a lost device.
@@ -79,16 +79,16 @@ struct Notice {
 struct View {
   Timestamp time;                  ///< the time of the last sample taken in
   bool clock_is_relative = false;  ///< times are offsets from zero, not dates
-  Scale scale;                     ///< of a recording: its functions write the figures below
+  Scale scale;                     ///< of a recording: its functions format the figures below
   std::vector<std::string> files;  ///< of a recording; empty when live
-  /// Devices first (by index), then processes by device: living before ended, then leaking ones, then the larger.
+  /// Devices first (by index), then processes by device: live before ended, then leaking ones, then larger ones.
   std::vector<SeriesView> series;
   std::vector<Notice> notices;  ///< at most the last 64
   std::uint64_t skipped_lines = 0;
   std::vector<std::string> first_skipped;
   std::vector<std::string> warnings;
 
-  /// As people read it.
+  /// The moment as people read it.
   [[nodiscard]] std::string moment(Timestamp at) const { return scale.moment(at, clock_is_relative); }
   /// For each process that has a Stall with that judgement, its series that holds most; in the order of `series`.
   [[nodiscard]] std::vector<const SeriesView*> stalls(StallJudgement judgement) const {

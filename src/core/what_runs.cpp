@@ -46,7 +46,7 @@ std::string_view program_of(std::string_view word) {
   return without_suffix(without_suffix(word, ".exe"), ".py");
 }
 
-/// The Python package a script inside site-packages belongs to; empty for other paths.
+/// The Python package that a script inside site-packages belongs to; empty for other paths.
 std::string_view package_of(std::string_view path) {
   for (const std::string_view folder : {"/site-packages/", "/dist-packages/"}) {
     const std::size_t at = path.rfind(folder);
@@ -61,13 +61,13 @@ bool is_interpreter(std::string_view program) {
   return name_fits(program, "python") || name_fits(program, "python*") || name_fits(program, "pypy*");
 }
 
-/// What an interpreter runs; an empty name where that is not said by a file or module (-c, standard input).
+/// What an interpreter runs; an empty name if no file or module states it (-c, standard input).
 struct Script {
   std::string_view name;
   bool is_module = false;
 };
 
-/// Of an interpreter's arguments, only the first that is not an option says what runs. `rest`: behind it afterwards.
+/// Of an interpreter's arguments, only the first that is not an option names what runs. `rest`: what follows it.
 Script script_of(std::string_view& rest) {
   for (std::string_view word = take_word(rest); !word.empty(); word = take_word(rest)) {
     if (word == "-m") return {take_word(rest), true};

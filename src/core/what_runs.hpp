@@ -1,4 +1,4 @@
-// What a command line runs: the names by which a program is recognised, whatever it is given as arguments.
+// What a command line runs: the names by which a program is recognised, regardless of its arguments.
 #pragma once
 
 #include <array>
@@ -15,10 +15,10 @@ class WhatRuns {
   /// (comm). Either may be empty. Pure; O(command).
   WhatRuns(std::string_view command, std::string_view name);
 
-  /// Whether one of its names fits one of the '|'-separated `patterns`. A name is that of an executable or script
+  /// Whether one of its names matches one of the '|'-separated `patterns`. A name is that of an executable or script
   /// (without path, .py, .exe), the module of `python -m`, its package under site-packages, or the part of a process
-  /// title before "::". A '*' at an end of a pattern stands for any rest; "llama-*" does not fit "llama-" alone. Case
-  /// does not matter. What a program merely mentions in its arguments (a data set's path, a flag) fits nothing.
+  /// title before "::". A '*' at an end of a pattern stands for any rest; "llama-*" does not match "llama-" alone. Case
+  /// is ignored. Anything that a program only mentions in its arguments (a data set's path, a flag) matches nothing.
   [[nodiscard]] bool fits(std::string_view patterns) const;
 
  private:
@@ -28,7 +28,7 @@ class WhatRuns {
   std::size_t count_ = 0;
 };
 
-/// What distinguishes programs, for places where there is no room for the whole command line: without the folders and
+/// The part that distinguishes programs, for places too narrow for the whole command line: without the folders and
 /// the interpreter, "train.py --config resnet50" for "/opt/conda/bin/python -u /home/ada/train.py --config resnet50"
 /// and "torch.distributed.run pretrain.py" for "python -m torch.distributed.run pretrain.py". Pure; O(command).
 std::string short_command(std::string_view command);

@@ -6,13 +6,13 @@ namespace vramtrack {
 namespace {
 
 constexpr std::size_t kMostLabel = 24;  ///< a moment and the gap after it take 22 columns
-constexpr std::size_t kIndent = 4;      ///< for what is indented below a line without a label
+constexpr std::size_t kIndent = 4;      ///< for lines indented below a line without a label
 
 bool is_blank(char c) {
   return c == ' ';
 }
 
-/// The length in bytes of the colour code that begins at `at`; 0: there is none.
+/// The length in bytes of the colour code that begins at `at`; 0 if there is none.
 std::size_t colour_code(std::string_view text, std::size_t at) {
   if (text.substr(at, 2) != "\033[") return 0;
   const std::size_t end = text.find('m', at);
@@ -35,7 +35,7 @@ void each_character(std::string_view text, See see) {
   }
 }
 
-/// The column at which the continuation of `line` begins: after its label, which a gap of two spaces ends.
+/// The column at which the continuation of `line` begins: after its label, which ends with a gap of two spaces.
 std::size_t hanging_indent(std::string_view line) {
   const auto first = static_cast<std::size_t>(std::find_if_not(line.begin(), line.end(), is_blank) - line.begin());
   std::size_t behind_label = 0;

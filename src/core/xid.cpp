@@ -23,7 +23,7 @@ bool is_word_letter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '\'';
 }
 
-/// The last word of `text`, which is cut off from it.
+/// The last word of `text`, which is removed from it.
 std::string_view last_word(std::string_view& text) {
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '-')) text.remove_suffix(1);
   std::size_t begin = text.size();
@@ -33,14 +33,14 @@ std::string_view last_word(std::string_view& text) {
   return word;
 }
 
-/// "non-", "non ", "not ", "not a ", "isn't ": whether what ends there denies the next word.
+/// "non-", "non ", "not ", "not a ", "isn't ": whether the end of the text negates the next word.
 bool ends_with_denial(std::string_view text) {
   std::string_view word = last_word(text);
   if (word == "a" || word == "be" || word == "considered") word = last_word(text);
   return word == "non" || word == "not" || word == "no" || word == "never" || word.ends_with("n't");
 }
 
-/// "=0", ": no": whether what begins there denies the word before.
+/// "=0", ": no": whether the beginning of the text negates the word before.
 bool begins_with_denial(std::string_view text) {
   constexpr std::string_view kBlanks = " \t";
   text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
@@ -52,7 +52,7 @@ bool begins_with_denial(std::string_view text) {
   return word == "0" || word == "no" || word == "false";
 }
 
-/// Without what the line says of the process, which anybody may name as he likes: "pid=1, name=fatal, ".
+/// `line` without what it quotes of the process, which anybody may name freely: "pid=1, name=fatal, ".
 std::string without_process_name(std::string_view line) {
   constexpr std::string_view kName = "name=";
   std::string out(line);
@@ -62,7 +62,7 @@ std::string without_process_name(std::string_view line) {
   return end == std::string::npos ? out : out.erase(at, end - at);
 }
 
-/// Whether `line` has the word and does not deny it; not a part of a name such as GPU_FATAL_TIMEOUT.
+/// Whether `line` has the word and does not negate it; not a part of a name such as GPU_FATAL_TIMEOUT.
 bool names_fatal(std::string_view line) {
   constexpr std::string_view kWord = "fatal";
   std::string low = without_process_name(line);

@@ -13,7 +13,7 @@ namespace vramtrack {
 enum class XidCause : std::uint8_t { application, driver, hardware, power };
 inline constexpr std::array<std::string_view, 4> kXidCauseNames = {"application", "driver", "hardware", "power"};
 
-/// `info`: says nothing about the GPU's health; `warning`: worth a look; `critical`: work was or will be lost on it.
+/// `info`: no sign of a problem with the GPU; `warning`: worth a look; `critical`: work was or will be lost on it.
 enum class XidSeverity : std::uint8_t { info, warning, critical };
 
 struct XidInfo {
@@ -27,11 +27,11 @@ struct XidInfo {
 /// Every known XID, by number. Any thread.
 std::span<const XidInfo> known_xids();
 
-/// Null: nothing is known about this number. Pure; O(log n).
+/// Null if nothing is known about this number. Pure; O(log n).
 const XidInfo* find_xid(std::uint64_t code);
 
-/// The severity of an XID from the table; a warning if the table does not have it. `line`, the driver's own message
-/// where it is at hand, may say that an error is fatal, as in "145, RLW_SRC_TRACK Fatal XC1 i0 Link 03 (...)": then it
+/// The severity of an XID from the table; a warning if it is not in the table. `line`, the driver's own message
+/// if available, may mark an error as fatal, as in "145, RLW_SRC_TRACK Fatal XC1 i0 Link 03 (...)": then it
 /// is critical, unless the number is one that programs cause: those lines quote names that programs choose. Pure;
 /// O(length).
 XidSeverity xid_severity(std::uint64_t code, std::string_view line = {});

@@ -1,5 +1,5 @@
-// A time zone, with the current offset cached: converting costs a comparison and a subtraction except within a day of a
-// clock change.
+// A time zone, with the current offset cached: converting costs a comparison and a subtraction, except within a day of
+// a clock change.
 #pragma once
 
 #include <cstdint>
