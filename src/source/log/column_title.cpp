@@ -41,13 +41,14 @@ bool take_unit(TitleWords& out, std::string_view word) {
   return false;
 }
 
-/// Whether a title gives a unit in brackets that belongs to another quantity: "GPU Memory Junction [°C]".
+/// Whether a title gives a unit in brackets that belongs to another quantity: "GPU Memory Junction [°C]", "[℃]".
 bool is_other_unit(std::string_view inner) {
   constexpr std::string_view kUnits[] = {"c",   "f",   "w",   "mw",  "v",  "mv",     "a",   "ma",   "j",   "mj",
                                          "kwh", "mhz", "ghz", "khz", "hz", "yes/no", "rpm", "gt/s", "fps", "x"};
   const std::string_view letters = inner.substr(std::min(inner.find_first_of("cfwvajkmghyrx"), inner.size()));
-  const bool is_behind_sign = letters.size() < inner.size() && static_cast<unsigned char>(inner.front()) >= 0x80;
-  return (is_behind_sign && letters.size() == 1) || inner.ends_with("/s") ||
+  const bool is_sign =
+      !inner.empty() && static_cast<unsigned char>(inner.front()) >= 0x80 && !begins_wide(inner.front());
+  return (is_sign && letters.size() < 2) || inner.ends_with("/s") ||
          std::find(std::begin(kUnits), std::end(kUnits), inner) != std::end(kUnits);
 }
 

@@ -383,6 +383,15 @@ bool is_of_sensor(std::string_view title) {
   return logtext::same_letters(trim(title), "mem");
 }
 
+/// Whether a title gives how busy an encoder or decoder is. Beside it, the utilization of memory is how busy its
+/// controller is: NVML reports the four together.
+bool has_engine_rate(std::span<const std::string_view> titles) {
+  return std::any_of(titles.begin(), titles.end(), [](std::string_view title) {
+    const TitleWords w = read_title(title);
+    return w.has({"encoder", "decoder", "enc", "dec"}) && w.label().rate;
+  });
+}
+
 /// Why titles that name memory are not amounts of it, and what records them; empty: no title does so.
 std::string why_no_amounts(std::span<const std::string_view> titles) {
   const std::string_view site = site_among(titles);
@@ -407,6 +416,10 @@ void resolve_metrics(std::span<const std::string_view> titles, std::vector<Colum
   const bool has_sites = !site_among(titles).empty();
   for (std::size_t i = 0; has_sites && i < titles.size(); ++i)
     if (columns[i].role == ColumnRole::used && is_of_sensor(titles[i])) columns[i].role = ColumnRole::other;
+  if (has_engine_rate(titles))
+    for (std::size_t i = 0; i < titles.size(); ++i)
+      if (columns[i].role == ColumnRole::percent && read_title(titles[i]).label().rate)
+        columns[i].role = ColumnRole::other;
   const auto has = [&](const auto& of) { return std::any_of(columns.begin(), columns.end(), of); };
   const auto of_metric = [&](Metric metric) {
     return has([metric](const Column& c) { return c.role == ColumnRole::used && c.metric == metric; });

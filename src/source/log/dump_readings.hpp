@@ -32,16 +32,19 @@ class LineReader : public LogParser {
       rows.line = number;
       if (reports_out_of_memory(line)) {
         end_reading(rows);
+        rows.message_time(time_of_message(line));
         rows.out_of_memory(line);
         continue;
       }
       if (reports_lost_gpu(line)) {
         end_reading(rows);
+        rows.message_time(time_of_message(line));
         rows.device_lost(line);
         continue;
       }
       if (reports_end(line)) {
         end_reading(rows);
+        rows.message_time(time_of_message(line));
         rows.program_ended(line);
       }
       read_line(line, number, !last_is_cut, rows);
@@ -54,6 +57,8 @@ class LineReader : public LogParser {
   virtual void read_line(std::string_view line, std::uint64_t number, bool whole, LogRows& rows) = 0;
   /// A message follows: the values read so far make a reading.
   virtual void end_reading(LogRows& /*rows*/) {}
+  /// The time that the line of a message gives; LogRows::kNever: none.
+  virtual Timestamp time_of_message(std::string_view /*line*/) { return LogRows::kNever; }
 };
 
 /// The time in a line with little else: "==== Sun May 4 04:27:32 AM EDT 2025 ====", "Date: 2026-03-01 10:00:00", "#

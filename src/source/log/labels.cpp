@@ -210,9 +210,15 @@ std::size_t separator_length(std::string_view text) {
     case '[':
     case ']':
       return 1;
+    case '-':
+    case '=':
+      if (text.starts_with("->") || text.starts_with("=>")) return 2;
+      break;
     default:
-      if (!begins_wide(text.front())) return 0;
+      break;
   }
+  if (static_cast<unsigned char>(text.front()) < 0x80) return 0;
+  if (text.starts_with("\u2192")) return 3;
   for (const std::string_view wide : {"，", "；", "、", "（", "）", "。"})
     if (text.starts_with(wide)) return wide.size();
   return 0;
@@ -221,7 +227,7 @@ std::size_t separator_length(std::string_view text) {
 bool separates_elements(std::string_view gap) {
   gap = logtext::trim(gap);
   const std::size_t length = separator_length(gap);
-  return length > 0 && length == gap.size() && gap != "(" && gap != "[" && gap != "（";
+  return length > 0 && length == gap.size() && gap != "(" && gap != "[" && gap != "（" && !joins_change(gap);
 }
 
 std::string_view label_before(std::string_view text) {

@@ -263,7 +263,7 @@ class FigureFinder {
     // "Memory info of CPU: total: 201 GB, available: 190 GB": applies until GPU memory or other memory is named.
     of_host_ = !label.is_of_gpu() && (of_host_ || ((label.other || label.host) && label.memory && !of_gpu_));
     const bool goes_on_about_host = of_host_ && !label.memory && !label.is_of_gpu() && !label.gpu;
-    if (label.is_of_other() || goes_on_about_host || is_of_things(i, label)) {
+    if (label.is_of_other() || goes_on_about_host || is_of_things(i, label) || is_of_other_name(i)) {
       if (pair) ++i;
       return;
     }
@@ -375,6 +375,19 @@ class FigureFinder {
     cut_words(after(i), words);
     return !words.empty() && words.front().meaning == Meaning::things &&
            logtext::trim(after(i)).starts_with(words.front().text);
+  }
+
+  /// "memory usage (round: 0): 31.5 MB", "process_mem_76176": a number without a unit that something else is named by.
+  [[nodiscard]] bool is_of_other_name(std::size_t i) const {
+    const LineNumber& n = numbers_[i];
+    if (n.unit_bytes != 0 || n.percent || n.begin == 0) return false;
+    if (line_[n.begin - 1] == '_') return true;
+    const std::string_view text = logtext::trim(before(i));
+    if (!text.ends_with(':') && !text.ends_with('=')) return false;
+    const std::string_view word = word_right_before(text);
+    if (word.empty() || word.data() == line_.data() || *(word.data() - 1) != '(') return false;
+    const Label label = read_label(word);
+    return !label.has_meaning() && !label.gpu && label.unit_bytes == 0;
   }
 
   /// "10:00:00 4000 MiB": only a time and nvidia-smi's memory.used.

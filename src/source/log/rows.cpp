@@ -350,6 +350,11 @@ std::string LogRows::device_of_message(std::string_view message) const {
   return {};
 }
 
+/// After the newest reading, whose samples an event must not precede.
+Timestamp LogRows::time_of_message() const {
+  return std::max(message_, newest_ + Duration{1});
+}
+
 void LogRows::out_of_memory(std::string_view message) {
   if (newest_ == kNever) return;
   if (newest_ != out_of_memory_) reported_out_of_memory_.clear();
@@ -367,7 +372,7 @@ void LogRows::out_of_memory(std::string_view message) {
     return;
   reported_out_of_memory_.push_back(device);
   Event event;
-  event.time = newest_ + Duration{1};  // after that reading: it must not precede its samples
+  event.time = time_of_message();
   event.kind = Event::Kind::out_of_memory;
   event.device_id = std::move(device);
   if (failed != nullptr) {
@@ -410,7 +415,7 @@ void LogRows::limit_of_program(std::string_view message, const std::string& devi
   };
   if (failed == nullptr && std::any_of(alive_.begin(), alive_.end(), is_on_it)) return;
   Event wall;
-  wall.time = newest_ + Duration{1};  // as below
+  wall.time = time_of_message();
   wall.kind = Event::Kind::capacity;
   wall.device_id = device_id;
   wall.text = limit->name;
@@ -475,7 +480,7 @@ void LogRows::program_ended(std::string_view message) {
   ended_by_host_ = by_host;
   Event event;
   event.device_id = device;
-  event.time = newest_ + Duration{1};  // as above
+  event.time = time_of_message();
   event.kind = Event::Kind::process_ended;
   event.killed_by_host = by_host;
   event.text =
@@ -516,7 +521,7 @@ void LogRows::end_readings(std::vector<std::string> devices, std::string_view me
   for (std::string& id : devices) {
     if (std::find(lost_.begin(), lost_.end(), id) != lost_.end()) continue;
     Event event;
-    event.time = newest_ + Duration{1};  // as above
+    event.time = time_of_message();
     event.kind = Event::Kind::device_lost;
     event.device_id = id;
     event.text = std::exchange(text, {});

@@ -159,6 +159,10 @@ class LogRows {
     if (observer_) observer_(line, time, kNoSeries);
   }
 
+  /// The next message has this time of its own; kNever, or earlier than the newest reading: it is of the time of that
+  /// reading.
+  void message_time(Timestamp time) { message_ = time == kNever ? kNever : time + shift_; }
+
   /// Only the samples matter: nobody is shown the notes.
   void leave_out_notes() { has_notes_ = false; }
   /// Whether notes that take long to write are worth it.
@@ -255,6 +259,7 @@ class LogRows {
   [[nodiscard]] std::string device_of_message(std::string_view message) const;
   Process* process_of_message(std::string_view message, const std::string& device_id);
   void limit_of_program(std::string_view message, const std::string& device_id, const Process* failed);
+  [[nodiscard]] Timestamp time_of_message() const;
   void host_killed(std::string_view message);
   void exceeds_limit(Timestamp time, SeriesId series, std::uint64_t bytes);
   void set_total(Timestamp time, std::size_t device, std::uint64_t bytes);
@@ -290,6 +295,7 @@ class LogRows {
   bool blocks_ = false;
   std::optional<StretchSurvey> watch_;  ///< for a log that is read only once
   std::uint64_t steps_back_ = 0;
+  Timestamp message_ = kNever;                       ///< own time of the current message
   Timestamp out_of_memory_ = kNever;                 ///< time of the last such message
   Timestamp program_ended_ = kNever;                 ///< likewise
   bool ended_by_host_ = false;                       ///< according to a message at that time

@@ -37,6 +37,7 @@ class TextLines final : public LineReader {
     flush(rows);
     if (held_.is_complete()) end_held(rows);
   }
+  Timestamp time_of_message(std::string_view line) override;
   std::string count_of_line();
   void read_clock(LogRows& rows);
   void read_time(std::string_view text, LogRows& rows);
@@ -184,6 +185,13 @@ void TextLines::skip_line(std::string_view line, std::uint64_t number) {
   if (!is_used || otherwise_++ > 0) return;
   first_otherwise_ = number;
   first_otherwise_text_ = excerpt(trim(line));
+}
+
+Timestamp TextLines::time_of_message(std::string_view line) {
+  Timestamp time;
+  const bool has_times =
+      !plan_.counted && !plan_.elapsed && !plan_.no_stamps && stamp_.kind() != StampReader::Kind::none;
+  return has_times && stamp_.read(find_stamp(line), time) ? time : LogRows::kNever;
 }
 
 /// As a plain number: "1,200" is written differently.

@@ -15,11 +15,13 @@
 namespace vramtrack {
 namespace {
 
+using ::testing::_;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::Pair;
 using ::testing::SizeIs;
 
 logtest::Reading read_case(const std::string& name, const LogOptions& options = logtest::utc()) {
@@ -440,6 +442,56 @@ TEST(LogCases, TheMemoryOfTheCardIsReadBesideThatOfTheHost) {
   EXPECT_THAT(r.warnings(), Not(HasSubstr("Dynamic")));
   ASSERT_EQ(r.catalog->devices().size(), 1U);
   EXPECT_FALSE(r.catalog->devices().front().capacity_bytes);  // 87 degrees are none
+}
+
+TEST(LogCases, ATitleWithTheUnitOfAnotherQuantityIsNoMemory) {
+  for (const char* const unit : {"\u2103", "\u00b0C", "W", "MHz"}) {
+    const auto r =
+        read_text(fmt::format("Date,Time,\"\u663e\u5b58\u7ed3\u6e29 [{}]\",\"GPU D3D Memory Dedicated [MB]\"\n"
+                              "20.2.2026,17:50:01,34.0,914\n20.2.2026,17:50:02,34.0,915\n",
+                              unit),
+                  "a.csv");
+    ASSERT_EQ(r.error, "") << unit;
+    EXPECT_THAT(r.device("0"), ElementsAre(Pair(_, 914), Pair(_, 915))) << unit;
+  }
+}
+
+TEST(LogCases, AnIntegratedGpuHasTheMemoryThatItShares) {
+  const auto r = read_text(
+      "Date,Time,\"Physical Memory Used [MB]\",\"GPU D3D Memory Dynamic [MB]\"\n"
+      "20.2.2026,17:50:01,7102,926\n20.2.2026,17:50:02,7108,920\n",
+      "a.csv");
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.device("0"), ElementsAre(Pair(_, 926), Pair(_, 920)));
+}
+
+TEST(LogCases, TheUseOfMemoryBesideThatOfAnEncoderIsThatOfItsController) {
+  const std::string rows = "2026-03-01 10:00:00,40,12,0\n2026-03-01 10:00:01,41,12,0\n";
+  EXPECT_NE(read_text("timestamp,gpu_utilization,memory_utilization,encoder_utilization\n" + rows, "a.csv").error, "");
+  EXPECT_EQ(read_text("timestamp,gpu_utilization,memory_utilization,power\n" + rows, "a.csv").error, "");
+}
+
+TEST(LogCases, ANumberInANameOrOfAnotherWordInBracketsIsNoAmount) {
+  std::string text;
+  for (int i = 0; i < 5; ++i) text += fmt::format("GPU memory usage (round: {}): {}.5 MB\n", i, 31 + i);
+  const auto rounds = read_text(text);
+  ASSERT_EQ(rounds.error, "");
+  EXPECT_THAT(rounds.device("0"), ElementsAre(Pair(_, 31), Pair(_, 32), Pair(_, 33), Pair(_, 34), Pair(_, 35)));
+  text.clear();
+  for (int i = 0; i < 5; ++i) text += fmt::format("10:00:0{} gpu0_process_mem_76176 = {} MiB\n", i, 640 + i);
+  const auto named = read_text(text);
+  ASSERT_EQ(named.error, "");
+  EXPECT_EQ(named.device("0").back().second, 644);
+}
+
+TEST(LogCases, AnArrowEndsWhatAFigureIsOf) {
+  std::string text;
+  for (int i = 0; i < 5; ++i)
+    text +=
+        fmt::format("[10:00:0{}] model loaded to CPU RAM -> allocated: {}.14MB, reserved: 2002.00MB\n", i, 1889 + i);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(r.samples.size(), 10U);
 }
 
 TEST(LogCases, AGpuInTheProcessorSharesItsMemory) {

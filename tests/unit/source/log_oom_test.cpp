@@ -103,6 +103,14 @@ TEST(OutOfMemoryMessage, AmongRowsIsAnEventOfTheLastReading) {
   expect_one(read_text(csv("RuntimeError: CUDA error: out of memory\n")), "");
 }
 
+TEST(OutOfMemoryMessage, WithATimeOfItsOwnIsAnEventOfThatTime) {
+  std::string text;
+  for (int i = 0; i < 20; ++i) text += fmt::format("[10:00:{:02}] GPU memory allocated: {} MB\n", i, 4000 + i);
+  const auto r = read_text(text + "[10:07:00] " + kTorch + "\n");
+  ASSERT_THAT(r.events, SizeIs(1));
+  EXPECT_EQ(r.events[0].time, r.samples.back().time + std::chrono::seconds{401});
+}
+
 /// "1001: 8 name" for each wall that a log tells.
 std::vector<std::string> walls_of(const logtest::Reading& r) {
   std::vector<std::string> out;
