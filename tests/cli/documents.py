@@ -184,6 +184,7 @@ class Manual(unittest.TestCase):
         "make run": "builds the program, then runs 'vramtrack watch --or-simulate'",
         "sudo make install": "needs root",
         "make deb": "builds the package; CI runs it",
+        "sudo scripts/aarch64.sh wheels": "cross-builds them in a chroot",
         "make portable": "builds another preset",
         "make dist": "builds every package",
         "make manual": "needs a network the first time; `make dist` runs it",

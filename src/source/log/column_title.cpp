@@ -46,8 +46,8 @@ bool is_other_unit(std::string_view inner) {
   constexpr std::string_view kUnits[] = {"c",   "f",   "w",   "mw",  "v",  "mv",     "a",   "ma",   "j",   "mj",
                                          "kwh", "mhz", "ghz", "khz", "hz", "yes/no", "rpm", "gt/s", "fps", "x"};
   const std::string_view letters = inner.substr(std::min(inner.find_first_of("cfwvajkmghyrx"), inner.size()));
-  const bool is_sign =
-      !inner.empty() && static_cast<unsigned char>(inner.front()) >= 0x80 && !begins_wide(inner.front());
+  // Those of U+0080 to U+00BF and from U+2000 on, not letters.
+  const bool is_sign = inner.starts_with('\xc2') || inner.starts_with('\xe2');
   return (is_sign && letters.size() < 2) || inner.ends_with("/s") ||
          std::find(std::begin(kUnits), std::end(kUnits), inner) != std::end(kUnits);
 }

@@ -263,8 +263,15 @@ class FigureFinder {
     // "Memory info of CPU: total: 201 GB, available: 190 GB": applies until GPU memory or other memory is named.
     of_host_ = !label.is_of_gpu() && (of_host_ || ((label.other || label.host) && label.memory && !of_gpu_));
     const bool goes_on_about_host = of_host_ && !label.memory && !label.is_of_gpu() && !label.gpu;
-    if (label.is_of_other() || goes_on_about_host || is_of_things(i, label) || is_of_other_name(i)) {
+    if (label.is_of_other() || goes_on_about_host || is_of_things(i, label)) {
       if (pair) ++i;
+      return;
+    }
+    if (is_of_other_name(i)) {  // what it stands in is of the next number
+      if (i + 1 < numbers_.size() && std::none_of(after(i).begin(), after(i).end(), is_letter)) {
+        changed_ = context;
+        changed_end_ = i + 1;
+      }
       return;
     }
     // "4000 MiB -> 4100 MiB", "4000 -> 4100 MiB"
@@ -528,7 +535,7 @@ class FigureFinder {
   std::vector<std::size_t> elements_;  ///< of the current list: the first figure of each element
   bool in_brackets_ = false;           ///< the list is in brackets
   bool have_units_ = false;            ///< its elements have units
-  std::optional<Context> changed_;     ///< of an amount that changed to the next one
+  std::optional<Context> changed_;     ///< of an amount that changed to the next one, or of a number that is not one
   std::size_t changed_end_ = 0;
   bool has_pair_of_gpu_ = false;
   std::vector<std::pair<std::size_t, std::size_t>>
