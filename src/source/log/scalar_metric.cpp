@@ -241,7 +241,8 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
       use.unit_unknown = guessed.is_unknown;
     }
     if (from == InUse::free) {
-      const auto most_free = most_free_of(static_cast<std::uint64_t>(best.seen->most * use.unit_bytes),
+      constexpr double kMost = 1e18;  // no amount of memory is so large
+      const auto most_free = most_free_of(static_cast<std::uint64_t>(std::min(best.seen->most * use.unit_bytes, kMost)),
                                           best.seen->values.size(), capacity_bytes, assumptions);
       if (!most_free) return fail(most_free.error());
       use.most_free_bytes = *most_free;
