@@ -133,6 +133,8 @@ struct Parts {
 /// The only three of the columns `memory` that are so in every row, except for the memory that the driver reserves,
 /// with a third that is constant for each GPU; nullopt: there are none, or several. `may_stay`: the two need not vary.
 std::optional<Parts> find_parts(Rows rows, const std::vector<std::size_t>& memory, int key, bool may_stay) {
+  constexpr std::size_t kMostOf = 16;  // each three of them are compared
+  if (memory.size() > kMostOf) return std::nullopt;
   constexpr std::uint64_t kMostReserved = std::uint64_t{1} << 30U;  // of a small card
   constexpr std::uint64_t kOfTheWhole = 16;
   constexpr std::uint64_t kRounding = kBytesPerMiB;
@@ -356,6 +358,7 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
     for (const std::size_t total : memory) {
       if (used == total || plan.pid >= 0) continue;
       const bool neighbours = memory.size() == 2 || std::max(used, total) - std::min(used, total) == 1;
+      if (!neighbours) continue;
       const Relation r = relate(rows, used, total, key);
       // Without units, any constant could be a total, and any small number an amount of used memory. But a GPU has at
       // least 1000 MiB, a column that never exceeds 100 may be a percentage or a temperature, and a column with
@@ -363,10 +366,9 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
       const bool plausible =
           with_units || (columns[total].low >= least_total && columns[used].high > kMostPercent &&
                          columns[used].all(columns[used].integers) && columns[total].all(columns[total].integers));
-      if (neighbours && plausible && r.below && r.second_fixed && !r.alike) pairs.emplace_back(used, total);
+      if (plausible && r.below && r.second_fixed && !r.alike) pairs.emplace_back(used, total);
       const bool large = with_units || columns[used].high + columns[total].high >= least_total;
-      if (used < total && neighbours && large && r.sum_fixed && !r.first_fixed && !r.second_fixed)
-        halves = {used, total};
+      if (used < total && large && r.sum_fixed && !r.first_fixed && !r.second_fixed) halves = {used, total};
     }
   if (pairs.size() == 1 && !halves) {
     const auto [used, total] = pairs.front();
