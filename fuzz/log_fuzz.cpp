@@ -1,5 +1,6 @@
 // Any bytes as a log of any format: the parser reads them without fault, and the same however they are cut into
-// stretches. The first byte chooses the format; 255, which the committed inputs of most formats have: by content.
+// stretches. The first byte chooses the format; 255, which the committed inputs of most formats have: by content; 254:
+// the first line is a --line-pattern.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -9,6 +10,7 @@
 #include "core/zone.hpp"
 #include "source/log/format_choice.hpp"
 #include "source/log/recording.hpp"
+#include "source/log/text.hpp"
 
 namespace {
 
@@ -41,11 +43,13 @@ struct Reading {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::size_t choice = data[0];
-  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   LogOptions options;
   options.timezone = "UTC";
   static const Zone zone = *Zone::open("UTC");
+  constexpr std::size_t kLinePattern = 254;
   if (choice < log_formats().size()) options.format = log_formats()[choice]->name;
+  if (choice == kLinePattern) options.line_pattern = logtext::take_line(text);
   // A name from which MLflow's format takes what the values are; to the others it is no more than a name.
   const LogHead head{text, "metrics/gpu_0_mem_used_mib", &options, &zone};
   const auto found = choose_format(head);

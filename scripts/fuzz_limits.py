@@ -4,14 +4,16 @@
     scripts/fuzz_limits.py BUILD_DIR [NAME ...] [--sanitized] [--keep FOLDER]
 
 Each input of fuzz/corpus/NAME is repeated up to the size that fuzz/limits.txt gives: as a whole (a file of many records), and its
-longest line without a line feed (a line of any length), and that line's first and last bytes (one field of any length). The
-bounds are 768 MiB, since a target holds what it read several times over to compare it, and 10 s of processor time and 10 more
+longest line without a line feed (a line of any length), and that line's first and last bytes (one field of any length). Those of logs
+also grow in what a table or an object has: columns, up to the 512 that are read and beyond them, brackets within brackets, fields of
+other names in one line, and GPUs, each with an index of its own. The bounds are 768 MiB, since a target holds what it read several times over to compare it, and 10 s of processor time and 10 more
 for each MiB, since its checks are not optimized; VRAMTRACK_TEST_PATIENCE multiplies them. --keep writes the grown inputs to FOLDER/NAME
 and runs nothing, so that libFuzzer begins with them. Exit status: 1 if an input crashed, hung or took too much.
 """
 
 import argparse
 import os
+import re
 import resource
 import sys
 import tempfile
@@ -51,6 +53,50 @@ def grown(data, size):
         begin, end = first + longest[:half], longest[half:] + b"\n"
         if len(begin) + len(end) < size:
             yield kind, begin + repeated(byte, size - len(begin) - len(end)) + end
+
+
+MOST_COLUMNS = 512  # kMostColumns (source/log/columns.hpp)
+LOGS = ("log",)
+
+
+def numbered(unit, size):
+    """unit(0), unit(1), ... up to `size` bytes."""
+    out = bytearray()
+    i = 0
+    while len(out) < size:
+        out += unit(i)
+        i += 1
+    return bytes(out[:size])
+
+
+def grown_log(data, size):
+    """(kind, bytes): what `data` becomes, as a table, an object or the readings of many GPUs."""
+    lines = data.split(b"\n")
+    longest = max(lines, key=len)
+    first = b"\n".join(lines[:2])[: size // 2] + b"\n"
+    half = len(longest) // 2
+    if b"{" in data:
+        for kind, unit in (("arrays", b"["), ("objects", b'{"a":')):
+            room = size - len(first) - len(longest) - 1
+            if room > len(unit):
+                yield kind, first + longest[:half] + unit * (room // len(unit)) + longest[half:] + b"\n"
+    delimiter = max((b",", b"\t", b"|", b";"), key=longest.count)
+    if longest.count(delimiter) > 0:
+        for kind, columns in (("columns", MOST_COLUMNS), ("many-columns", 16 * MOST_COLUMNS)):
+            wide = []
+            for line in lines[:64]:
+                cells = line.split(delimiter)
+                more = [cells[i % len(cells)] + (b"" if cells[-1][:1].isdigit() else b"_%d" % i) for i in range(columns - len(cells))]
+                wide.append(delimiter.join(cells + more) if len(cells) > 1 else line)
+            yield kind, repeated(b"\n".join(wide) + b"\n", size)
+    name = re.compile(rb"([A-Za-z_]+)(\"?[=:])")
+    if name.search(longest):
+        yield "fields", first + numbered(lambda i: name.sub(rb"\g<1>_%d\2" % i, longest) + b" ", size - len(first))
+    index = re.compile(rb"(?<![\d.:-])\d{1,2}(?![\d.:-])")
+    readings = [line for line in lines if not re.match(rb".?\w{3} \w{3} +\d", line)]  # not the dates
+    if any(index.search(line) for line in readings):
+        reading = b"\n".join(readings).removeprefix(data[:1])[: size // 64] + b"\n"
+        yield "gpus", data[:1] + numbered(lambda i: index.sub(b"%d" % i, reading), size - 1)
 
 
 def run(command, seconds, is_sanitized):
@@ -106,7 +152,8 @@ def main():
             folder = arguments.keep / name if arguments.keep else Path(temporary)
             folder.mkdir(parents=True, exist_ok=True)
             for file in sorted((CORPUS / name).iterdir()):
-                for kind, data in grown(file.read_bytes(), size):
+                as_it_is = file.read_bytes()
+                for kind, data in [*grown(as_it_is, size), *(grown_log(as_it_is, size) if name in LOGS else ())]:
                     path = folder / f"{file.name}-{kind}"
                     path.write_bytes(data)
                     inputs += 1
