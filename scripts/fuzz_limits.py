@@ -56,7 +56,7 @@ def grown(data, size):
 
 
 MOST_COLUMNS = 512  # kMostColumns (source/log/columns.hpp)
-LOGS = ("log",)
+LOGS = ("log", "log_file", "run_file")
 
 
 def numbered(unit, size):
