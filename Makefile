@@ -65,7 +65,7 @@ quick: ##+ build and run the unit tests of what differs from the main branch, an
 rewrite: ##+ rewrite what follows from the code: help and goldens, completions, man page, tables of documents; then read the difference
 	@scripts/setup.sh build test
 	@$(call configure,release,tests)
-	@$(call compile,release) --target vramtrack core_test detect_test cli_test top_test period_test explain_test engine_test
+	@$(call compile,release) --target vramtrack core_test detect_test cli_test top_test period_test explain_test trace_test engine_test
 	@scripts/rewrite.sh build/release
 
 ANYWHERE ?=

@@ -19,6 +19,7 @@ rewrite cli_test 'Written.*'
 rewrite top_test 'Screens/*'
 rewrite period_test 'ReportForms.*'
 rewrite explain_test 'Answers.*:Tables.*:Pasted.*'
+rewrite trace_test 'AllocationEvents.*:HeapProfile.*:MemoryProfile.*:XPlane.*:TorchSnapshot.Errors*:RunOom.*:ProbeTrace.*:TraceReport.*:Render.*:Exports.*'
 rewrite engine_test 'Scenarios.Every*'
 python3 tests/cli/golden.py "$build/vramtrack" --update || failed="$failed golden.py"
 

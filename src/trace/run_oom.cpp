@@ -91,6 +91,7 @@ void conclude(RunOom& oom, const TraceReport& report, const Symbols& symbols) {
     if (site.leak) leaked += site.live.bytes;
   const auto half = static_cast<std::uint64_t>(std::max<std::int64_t>(0, oom.held_bytes)) / 2;
   if (leaked > 0 && 2 * leaked >= oom.live_bytes) {
+    oom.cause = RunOomCause::leak;
     oom.because = fmt::format("leaking lines held {} of the {} that were live", size(leaked), size(oom.live_bytes));
     const auto worst =
         std::max_element(report.findings.begin(), report.findings.end(), [](const Finding& a, const Finding& b) {
@@ -102,15 +103,19 @@ void conclude(RunOom& oom, const TraceReport& report, const Symbols& symbols) {
                         : fmt::format("find what keeps the memory of {}", place(site.line, site.call, symbols));
   } else if (oom.asked_bytes > 0 &&
              static_cast<std::uint64_t>(std::max<std::int64_t>(0, oom.cached_bytes)) >= oom.asked_bytes) {
+    oom.cause = RunOomCause::fragmentation;
     oom.because = fmt::format("the framework had {} cached, but not in one piece", size(oom.cached_bytes));
     oom.next_step = "with PyTorch, set PYTORCH_ALLOC_CONF=expandable_segments:True";
   } else if (oom.is_refused) {
+    oom.cause = RunOomCause::limit;
     oom.because = refusal(oom);
     oom.next_step = fmt::format("raise {}, or reduce the largest line below", name_of(Option::limit));
   } else if (oom.others_bytes > half && oom.others_bytes >= oom.asked_bytes) {
+    oom.cause = RunOomCause::others;
     oom.because = fmt::format("other processes held {} of the device", size(oom.others_bytes));
     oom.next_step = "run on a device of your own, or end what no longer needs its memory";
   } else if (oom.asked_bytes > half) {
+    oom.cause = RunOomCause::request;
     oom.because = "the allocation itself was larger than half of all that the process held";
     oom.next_step = "reduce it: a smaller batch, shorter sequences, or one chunk at a time";
   } else {
@@ -157,7 +162,7 @@ std::string run_oom_text(const RunOom& oom, const ProbeNames& names, std::size_t
                                 oom.total_bytes ? fmt::format(" of {}", size(*oom.total_bytes)) : std::string(),
                                 format_span(oom.after_s));
   if (oom.asked_by.is_known) out += fmt::format("  asked at {}\n", place(oom.asked_by, "", symbols));
-  if (oom.is_refused && oom.because != refusal(oom)) out += fmt::format("  {}\n", refusal(oom));
+  if (oom.is_refused && oom.cause != RunOomCause::limit) out += fmt::format("  {}\n", refusal(oom));
   out += fmt::format("  because {}\n  next: {}\n", oom.because, oom.next_step);
   out += fmt::format("  it held {}: {} live, {} cached by the framework", size(oom.held_bytes), size(oom.live_bytes),
                      size(oom.cached_bytes));

@@ -20,6 +20,16 @@ struct OomSite {
   bool leak = false;  ///< by the judgement of the whole run
 };
 
+/// What filled the memory: that of which half would have to change.
+enum class RunOomCause : std::uint8_t {
+  leak,           ///< lines that leak held half of what was live
+  fragmentation,  ///< the framework had cached enough, but not in one piece
+  limit,          ///< a limit of `vramtrack run` refused it
+  others,         ///< other processes held more than this one
+  request,        ///< the allocation itself was larger than half of what the process held
+  full,           ///< the program's own live memory
+};
+
 struct RunOom {
   std::uint32_t pid = 0;
   std::string command;
@@ -37,7 +47,8 @@ struct RunOom {
   std::vector<OomSite> sites;       ///< most bytes first
   std::vector<ProbeHolder> others;  ///< other processes on the device, most bytes first
   std::uint64_t others_bytes = 0;
-  std::string because;
+  RunOomCause cause = RunOomCause::full;
+  std::string because;  ///< the cause in words
   std::string next_step;
 };
 

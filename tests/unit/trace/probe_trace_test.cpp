@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "golden.hpp"
 #include "probe_script.hpp"
 #include "trace/render/trace_render.hpp"
 #include "trace/trace_report.hpp"
@@ -129,8 +130,7 @@ TEST(ProbeTrace, APoolThatHidesItsTensorsIsNamedUnlessSomethingLeaks) {
     Replayed replayed(script);
     const TraceReport report = replayed.report();
     EXPECT_FALSE(report.leak);
-    EXPECT_EQ(report.because.find("the pool of JAX or TensorFlow is not seen") != std::string::npos, has_pool)
-        << report.because;
+    EXPECT_EQ(report.because.find("pool of JAX or TensorFlow") != std::string::npos, has_pool) << report.because;
     EXPECT_EQ(report.next_step.find("vramtrack run --exact") != std::string::npos, has_pool) << report.next_step;
   }
 }
@@ -256,13 +256,9 @@ TEST(ProbeTrace, WhatIsFreedOfBeforeIsToldWithItsBytesBesideLossesToo) {
       EXPECT_EQ(only(replayed.trace).freed_of_before().blocks, 20);
       EXPECT_EQ(only(replayed.trace).freed_of_before().bytes, static_cast<std::int64_t>(20 * bytes));
       const TraceReport report = replayed.report();
-      EXPECT_NE(trace_report_text(report, replayed.names, 5)
-                    .find("note: process 4711: 20 frees of memory from before the tracing, or whose allocation it did "
-                          "not see: " +
-                          std::string(bytes > 0 ? "60.0 MiB, by the calls that tell a size"
-                                                : "these calls tell no "
-                                                  "size")),
-                std::string::npos);
+      const std::string text = trace_report_text(report, replayed.names, 5);
+      EXPECT_NE(text.find("note: process 4711: 20 frees "), std::string::npos);
+      EXPECT_EQ(text.find("60.0 MiB, ") != std::string::npos, bytes > 0) << text;
       const std::string json = trace_report_json(report, replayed.names);
       EXPECT_NE(json.find(fmt::format("\"freed_of_before_bytes\":{},\"freed_of_before_count\":20", 20 * bytes)),
                 std::string::npos)
@@ -296,9 +292,7 @@ TEST(ProbeTrace, SampledBlocksStandForMore) {
   EXPECT_EQ(only(replayed.trace).live_bytes(MemorySpace::device), 6000);
   EXPECT_EQ(only(replayed.trace).sites().front().live.blocks, 11);
   const std::string text = trace_report_text(replayed.report(), replayed.names, 10);
-  EXPECT_NE(text.find("sampled: at its busiest one block in about 1000 bytes"), std::string::npos) << text;
-  EXPECT_NE(text.find("3 records found no room in the ring: bytes and counts of sites may be too high"),
-            std::string::npos);
+  expect_golden("words/trace/report_sampled.txt", text);
   script.free(1);
   script.free(2);
   ProbeTrace empty;
@@ -342,7 +336,8 @@ TEST(ProbeNames, PythonFramesReplaceTheLoopThatRanThem) {
   const StackId stack = replayed.names.stack(only(replayed.trace), 1);
   std::string told;
   for (const FrameId frame : replayed.symbols.stack(stack)) told += std::string(replayed.symbols.name(frame)) + " ";
-  EXPECT_EQ(told, "inlined outer forward step inlined outer <module> Py_RunMain ");
+  constexpr std::string_view kNative = "inlined outer forward step inlined outer <module> Py_RunMain ";
+  EXPECT_EQ(told, kNative);
   EXPECT_EQ(replayed.symbols.name(replayed.names.line(stack).frame), "inlined");
   // Without symbols the interpreter's own frames show nothing.
   Symbols plain;
@@ -375,7 +370,8 @@ TEST(ProbeNames, FramesOfTheInterpreterStandBetweenNoPythonFrames) {
   std::string told;
   for (const FrameId frame : replayed.symbols.stack(replayed.names.stack(only(replayed.trace), 1)))
     told += std::string(replayed.symbols.name(frame)) + " ";
-  EXPECT_EQ(told, "own type_call step own <module> type_call ");
+  constexpr std::string_view kFrames = "own type_call step own <module> type_call ";
+  EXPECT_EQ(told, kFrames);
 }
 
 TEST(ProbeNames, WithoutOwnCodeTheOutermostLibraryFrameIsNamed) {
@@ -448,8 +444,7 @@ TEST(TraceReport, JsonHasTheFieldsThatAreDocumented) {
   EXPECT_NEAR(report.sites[0].share, 1, 1e-9);
   EXPECT_NEAR(report.sites[0].oldest_s, 1.97, 0.01);
   const std::string text = trace_report_text(report, replayed.names, 10);
-  EXPECT_TRUE(text.starts_with("LEAK: /home/me/train.py:42 f keeps 9.8 KiB/s (19.3 KiB in 198 blocks are live)\n"))
-      << text;
+  expect_golden("words/trace/report_leak.txt", text);
 }
 
 /// Steps of an activation and a loss that are kept, and of looks at what keeps them.
@@ -498,8 +493,7 @@ TEST(TraceReport, TheVariableThatKeepsALeakIsNamed) {
   EXPECT_EQ(read.report.findings[0].keeper->words, "losses (list, 100 items)");
   EXPECT_NEAR(static_cast<double>(read.report.findings[0].keeper->looked_us), 0.987e6, 100);
   const std::string text = trace_report_text(read.report, read.names, 10);
-  EXPECT_NE(text.find("\n       kept by losses (list, 100 items), seen after "), std::string::npos) << text;
-  EXPECT_NE(text.find("next: bound what is in losses (list, 100 items)"), std::string::npos) << text;
+  expect_golden("words/trace/report_kept.txt", text);
   EXPECT_NE(
       trace_report_json(read.report, read.names).find(R"x("kept_by":{"words":"losses (list, 100 items)","seen_s":)x"),
       std::string::npos);
@@ -592,16 +586,14 @@ TEST(TraceReport, OneLineThatTwoVariablesKeepIsTwoFindings) {
 
 TEST(TraceReport, OneLineIsOneFindingWhereOneVariableKeepsMoreAndMore) {
   constexpr std::string_view kA = "a (list, 200 items) in a.py module globals",
-                             kB = "b (list, 40 items), local of f() at a.py:3";
+                             kB = "b (list, 40 items), local of f() at a.py:3",
+                             kX = "['x'] (list, 120 items) of log (dict, 2 items) in a.py module globals",
+                             kY = "['y'] (list, 120 items) of log (dict, 2 items) in a.py module globals";
   const auto findings = [](auto of) { return ReadSteps(OneSite(of)).report.findings.size(); };
   EXPECT_EQ(findings([&](std::uint64_t i) { return Keepers{i < 40 ? kB : kA}; }), 1U) << "what was loaded at first";
   EXPECT_EQ(findings([&](std::uint64_t i) { return Keepers{i >= 200 ? kB : kA}; }), 1U) << "a window of the last steps";
   EXPECT_EQ(findings([&](std::uint64_t) { return Keepers{kA, kB}; }), 1U) << "the same blocks in both";
-  EXPECT_EQ(findings([&](std::uint64_t i) {
-              return Keepers{i % 4 < 2 ? "['x'] (list, 120 items) of log (dict, 2 items) in a.py module globals"
-                                       : "['y'] (list, 120 items) of log (dict, 2 items) in a.py module globals"};
-            }),
-            1U)
+  EXPECT_EQ(findings([&](std::uint64_t i) { return Keepers{i % 4 < 2 ? kX : kY}; }), 1U)
       << "two keys that one line fills";
 }
 
@@ -619,9 +611,7 @@ TEST(TraceReport, WhatWasGivenBackBeforeTheLookHadAKeeperThen) {
   script.put(probe::Record::exit, probe::Call::none, 0, 0, 0, probe::when(script.now_us, 0), 0, 0);
   const ReadSteps read(script);
   ASSERT_EQ(read.report.findings.size(), 1U);
-  EXPECT_THAT(read.report.findings[0].why_no_keeper,
-              testing::MatchesRegex("it had been given back when Python was asked, after .*: the function or the "
-                                    "thread that kept it had ended"));
+  expect_golden("words/trace/no_keeper_given_back.txt", read.report.findings[0].why_no_keeper + "\n");
 }
 
 TEST(TraceReport, WhatKeepsOneBlockOfManyKeepsNoLeak) {
@@ -632,7 +622,7 @@ TEST(TraceReport, WhatKeepsOneBlockOfManyKeepsNoLeak) {
   const ReadSteps read(script);
   ASSERT_EQ(read.report.findings.size(), 1U);
   EXPECT_FALSE(read.report.findings[0].keeper);
-  EXPECT_TRUE(read.report.findings[0].why_no_keeper.ends_with("is not complete: stopped after 1 s, with tensors left"));
+  EXPECT_TRUE(read.report.findings[0].why_no_keeper.ends_with(": stopped after 1 s, with tensors left"));
   EXPECT_NE(trace_report_json(read.report, read.names).find(R"("kept_by":null,"no_keeper_because":"the last search,)"),
             std::string::npos);
 }
@@ -651,7 +641,7 @@ TEST(TraceReport, AKeeperOfALookStaysWhereTheLastOneFindsNoVariable) {
   const ReadSteps read(script);
   ASSERT_EQ(read.report.findings.size(), 1U);
   ASSERT_TRUE(read.report.findings[0].keeper);
-  EXPECT_TRUE(read.report.findings[0].keeper->words.ends_with("begins at root, local of f() at a.py:1"));
+  EXPECT_TRUE(read.report.findings[0].keeper->words.starts_with("a chain of m.Node "));
 }
 
 /// The items of a container are those of the look, however many blocks there are at the end.
@@ -688,58 +678,43 @@ TEST(TraceReport, WhatTheDriverTakesIsNamedByItsCall) {
   script.alloc(0x8000'0000, 8 << 20, line);
   const ReadSteps read(script);
   const std::string text = trace_report_text(read.report, read.names, 5);
-  EXPECT_NE(text.find("\n  contexts 300.0 MiB, managed 9.0 MiB, code 7.0 MiB, graphs 4.0 MiB, unknown 8.0 MiB\n"),
-            std::string::npos)
-      << text;
+  expect_golden("words/trace/report_of_driver.txt", text);
 }
 
 /// Each way in which no variable is found, in words.
 TEST(TraceReport, WhereNoKeeperIsNamedTheReasonIs) {
-  const auto why = [](const std::function<void(KeptSteps&)>& look) {
+  std::string reasons;
+  const auto why = [&reasons](const std::function<void(KeptSteps&)>& look) {
     KeptSteps script;
     script.steps(0, 100);
     look(script);
     script.steps(100, 200);
     const ReadSteps read(script);
     EXPECT_EQ(read.report.findings.size(), 1U);
-    if (read.report.findings.empty()) return std::string();
+    if (read.report.findings.empty()) return;
     EXPECT_FALSE(read.report.findings[0].keeper);
-    const std::string text = trace_report_text(read.report, read.names, 5);
-    EXPECT_NE(text.find("what keeps it is not known: " + read.report.findings[0].why_no_keeper + '\n'),
-              std::string::npos);
-    return read.report.findings[0].why_no_keeper;
+    const std::string& reason = read.report.findings[0].why_no_keeper;
+    EXPECT_NE(trace_report_text(read.report, read.names, 5).find(": " + reason + '\n'), std::string::npos);
+    reasons += reason + '\n';
   };
-  EXPECT_EQ(why([](KeptSteps&) {}), "the program ended before Python was asked");
-  EXPECT_THAT(why([](KeptSteps& script) {
-                script.put(probe::Record::onward, probe::Call::none, 0, 0, 0, probe::when(script.now_us, 0), 0, 0);
-              }),
-              testing::MatchesRegex("tracing from outside asks Python nothing; 'vramtrack attach [0-9]+ --kept' does"));
-  EXPECT_EQ(why([](KeptSteps& script) {
-              script.put(probe::Record::kept, probe::Call::none, 0, probe::kLookEnd, script.text("it is switched off"),
-                         probe::when(script.now_us, 0), 0, 0);
-            }),
-            "Python was not asked: it is switched off");
-  EXPECT_THAT(why([](KeptSteps& script) { script.look_ends(""); }),
-              testing::AllOf(testing::StartsWith("after "),
-                             testing::EndsWith(" Python had no object for it: C or C++ code keeps "
-                                               "it, as autograd keeps a graph")));
-  EXPECT_THAT(why([](KeptSteps& script) {
-                for (std::uint64_t i = 0; i < 100; ++i) script.unheld(KeptSteps::kLosses + i * 64, probe::kUnheldBlock);
-                script.look_ends("");
-              }),
-              testing::EndsWith(" no object referred to them: C or C++ code keeps them"));
-  EXPECT_THAT(why([](KeptSteps& script) {
-                for (std::uint64_t i = 0; i < 100; ++i)
-                  script.unheld(KeptSteps::kLosses + i * 64, probe::kUnaskedBlock);
-                script.look_ends("");
-              }),
-              testing::EndsWith(" asked about a sample of Python's objects, and these were not in it"));
-  EXPECT_EQ(why([](KeptSteps& script) {
-              for (std::uint64_t i = 0; i < 100; i += 4)
-                script.kept("an object of C++", KeptSteps::kLosses + i * 64, false);
-              script.look_ends("");
-            }),
-            "no variable leads to an object of C++");
+  why([](KeptSteps&) {});
+  why([](KeptSteps& script) {
+    script.put(probe::Record::onward, probe::Call::none, 0, 0, 0, probe::when(script.now_us, 0), 0, 0);
+  });
+  why([](KeptSteps& script) {
+    script.put(probe::Record::kept, probe::Call::none, 0, probe::kLookEnd, script.text("it is switched off"),
+               probe::when(script.now_us, 0), 0, 0);
+  });
+  why([](KeptSteps& script) { script.look_ends(""); });
+  for (const auto flags : {probe::kUnheldBlock, probe::kUnaskedBlock})
+    why([flags](KeptSteps& script) {
+      for (std::uint64_t i = 0; i < 100; ++i) script.unheld(KeptSteps::kLosses + i * 64, flags);
+      script.look_ends("");
+    });
+  why([](KeptSteps& script) {
+    for (std::uint64_t i = 0; i < 100; i += 4) script.kept("an object of C++", KeptSteps::kLosses + i * 64, false);
+    script.look_ends("");
+  });
   ProbeScript native;
   native.module("/home/me/server", 0x10000, 0x1000);
   const std::uint32_t stack = native.stack({0x10010}, {});
@@ -749,7 +724,7 @@ TEST(TraceReport, WhereNoKeeperIsNamedTheReasonIs) {
   }
   const ReadSteps read(native);
   ASSERT_EQ(read.report.findings.size(), 1U);
-  EXPECT_EQ(read.report.findings[0].why_no_keeper, "no Python runs in the process, and only Python can be asked");
+  expect_golden("words/trace/no_keeper.txt", reasons + read.report.findings[0].why_no_keeper + '\n');
 }
 
 /// What the steps of a program allocate: Python stacks, innermost first.
@@ -788,8 +763,7 @@ TEST(TraceReport, LibrariesThatAllocateAreToldApart) {
   script.alloc(0x3000000, 9 << 20, script.stack({0x20010}, {}), Call::cu_mem_host_alloc);
   const ReadSteps read(script);
   const std::string text = trace_report_text(read.report, read.names, 5);
-  EXPECT_NE(text.find("  by library: libggml-cuda.so 5.0 MiB, server 3.0 MiB, Python 1.0 MiB\n"), std::string::npos)
-      << text;
+  expect_golden("words/trace/report_libraries.txt", text);
   EXPECT_NE(trace_report_json(read.report, read.names).find(R"({"library":"server","bytes":3145728,"count":1})"),
             std::string::npos);
 }
@@ -807,9 +781,8 @@ TEST(TraceReport, WhatPythonCallsItselfIsItsOwnAndNotOfWhatBeganTheProgram) {
   script.alloc(0x1000, 3 << 20, script.stack({0x10010, 0x20010, 0x30010, 0x40010, 0x50010}, python));
   script.alloc(0x1000000, 5 << 20, script.stack({0x10010, 0x60010, 0x40010, 0x50010}, python));
   const ReadSteps read(script);
-  EXPECT_NE(
-      trace_report_text(read.report, read.names, 5).find("  by library: libtorch_cuda.so 5.0 MiB, Python 3.0 MiB\n"),
-      std::string::npos);
+  const std::string text = trace_report_text(read.report, read.names, 5);
+  EXPECT_NE(text.find(" libtorch_cuda.so 5.0 MiB, Python 3.0 MiB\n"), std::string::npos) << text;
 }
 
 /// An address that debug information has no name for: of a library its name, once; of the program its place.
@@ -825,7 +798,8 @@ TEST(ProbeNames, ALibraryWithoutNamesIsNamedByItself) {
   std::string told;
   for (const FrameId frame : replayed.symbols.stack(replayed.names.stack(only(replayed.trace), 1)))
     told += frame_words(replayed.symbols, frame) + "|";
-  EXPECT_EQ(told, "libffi.so.8.1.2|/home/me/server server+0x10|libffi.so.8.1.2|");
+  constexpr std::string_view kFrames = "libffi.so.8.1.2|/home/me/server server+0x10|libffi.so.8.1.2|";
+  EXPECT_EQ(told, kFrames);
 }
 
 TEST(TraceReport, WaysOfAllocatingAreToldApart) {
@@ -839,11 +813,7 @@ TEST(TraceReport, WaysOfAllocatingAreToldApart) {
   for (const std::uint64_t module : {1U, 2U}) script.alloc(module, 0, script.line("/home/me/a.cu", 4), Call::cu_module);
   const ReadSteps read(script);
   const std::string text = trace_report_text(read.report, read.names, 5);
-  EXPECT_NE(text.find("  by call: cuMemAllocManaged 5.0 MiB, cuMemAlloc 3.0 MiB, memory of CUDA graphs 2.0 MiB, "
-                      "cuModuleLoad 2 of unknown size\n"),
-            std::string::npos)
-      << text;
-  EXPECT_NE(text.find("live 2 blocks of unknown size"), std::string::npos) << text;
+  expect_golden("words/trace/report_calls.txt", text);
   EXPECT_NE(
       trace_report_json(read.report, read.names).find(R"({"call":"memory of CUDA graphs","bytes":2097152,"count":2})"),
       std::string::npos);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "golden.hpp"
 #include "sample.hpp"
 #include "trace/render/parts.hpp"
 #include "trace/usage.hpp"
@@ -78,8 +79,7 @@ TEST_F(Render, SummaryOfNothingSaysSo) {
   Snapshot s;
   s.file = "empty.pickle";
   std::vector<Snapshot> all = {s};
-  EXPECT_THAT(summary_text(all, symbols, {}),
-              HasSubstr("\nno device holds anything in PyTorch's caching allocator (with "));
+  EXPECT_THAT(summary_text(all, symbols, {}), HasSubstr("\nno device holds anything "));
 }
 
 TEST_F(Render, SummaryMarksPinnedHostMemory) {
@@ -128,12 +128,8 @@ TEST_F(Render, LeaksTellTheWorstInFullAndTheRestInALine) {
   const std::vector<Snapshot> all = leaking(model, train);
   const auto growths = compare_devices(all, {});
   const std::string text = leaks_text(all, symbols, growths, nullptr, 10);
-  EXPECT_THAT(text, StartsWith("device 0: LEAK: "));
-  EXPECT_THAT(text, AllOf(HasSubstr("\nwhat grew\n  1. +16.0 MiB    +2 blocks  model.py:12 f\n"),
-                          HasSubstr("       8.0 MiB > 16.0 MiB > 24.0 MiB, at every step\n"),
-                          HasSubstr("\ndevice 1: no leak: ")));
-  EXPECT_THAT(leaks_text(all, symbols, growths, nullptr, 0),
-              HasSubstr("and 1 more site that grew; --top 1 shows all\n"));
+  EXPECT_THAT(text, AllOf(StartsWith("device 0: LEAK: "), HasSubstr("\ndevice 1: no leak: ")));
+  expect_golden("words/trace/leaks_of_two_devices.txt", text + '\n' + leaks_text(all, symbols, growths, nullptr, 0));
 
   const std::string json = leaks_json(all, symbols, growths, nullptr, 10);
   EXPECT_THAT(json, StartsWith(R"({"schema":"vramtrack.snapshot.leaks.v1","condition":"leak","is_certain":true)"));
@@ -145,7 +141,7 @@ TEST_F(Render, LeaksSayWhatShrank) {
   std::vector<Snapshot> all = leaking(model, train);
   std::swap(all.front(), all.back());
   const auto growths = compare_devices(all, {});
-  EXPECT_THAT(leaks_text(all, symbols, growths, nullptr, 10), HasSubstr("\n1 site shrank, by 16.0 MiB in all\n"));
+  EXPECT_THAT(leaks_text(all, symbols, growths, nullptr, 10), HasSubstr("\n1 site shrank, by 16.0 MiB "));
 }
 
 /// 4 MiB of `model` at 1 s, 8 MiB of `train` at 2 s until 3 s; of device 0.
@@ -165,10 +161,7 @@ TEST_F(Render, TimelineDrawsEachStretchAndTellsThePeak) {
   const Snapshot s = traced(model, train);
   const std::vector<Timeline> timelines = {timeline_of(s, 0, symbols)};
   const std::string text = timeline_text(s, timelines, symbols, 10);
-  EXPECT_THAT(text, StartsWith("device 0: 5 trace entries; live at the beginning 0 bytes, at the end 4.0 MiB\n"));
-  EXPECT_THAT(text, AllOf(HasSubstr("+2.000 s            12.0 MiB    20.0 MiB  "), HasSubstr("8.0 MiB train.py:40 f"),
-                          HasSubstr("\n  peak 1: 12.0 MiB live at +2.000 s (entry 3), 20.0 MiB reserved\n"),
-                          HasSubstr("8.0 MiB  66.7 %       1 block  train.py:40 f")));
+  expect_golden("words/trace/timeline.txt", text);
   const std::string json = timeline_json(s, timelines, symbols, 1);
   EXPECT_THAT(json,
               StartsWith(R"({"schema":"vramtrack.snapshot.timeline.v1","file":"t.pickle","devices":[{"device":0)"));
@@ -181,13 +174,8 @@ TEST_F(Render, OomTellsWhatWasAskedForAndWhoHeldTheRest) {
   const std::vector<std::vector<OomReport>> reports = {{oom_of(s, 0, symbols, 30 * kMiB)}};
   const std::span<const Snapshot> one(&s, 1);
   const std::string text = oom_text(one, reports, symbols, 10);
-  EXPECT_THAT(text, StartsWith("device 0: "));
-  EXPECT_THAT(text,
-              AllOf(HasSubstr("\n  at +4.000 s (entry 6)\n"), HasSubstr("asked for           64.0 MiB  train.py:40 f"),
-                    HasSubstr("outside              9.0 MiB"),
-                    HasSubstr("  who held it then\n        4.0 MiB 100.0 %       1 block  model.py:12 f")));
-  EXPECT_THAT(oom_text(one, std::vector<std::vector<OomReport>>{{oom_of(s, 0, symbols)}}, symbols, 10),
-              HasSubstr("outside          not known: give the device's --capacity"));
+  expect_golden("words/trace/oom_of_snapshot.txt",
+                text + '\n' + oom_text(one, std::vector<std::vector<OomReport>>{{oom_of(s, 0, symbols)}}, symbols, 10));
   EXPECT_THAT(oom_json(one, reports, symbols, 10),
               AllOf(StartsWith(R"({"schema":"vramtrack.snapshot.oom.v1","file":"t.pickle","devices":[{"device":0,)"),
                     HasSubstr(R"("has_oom":true,"ooms":1)"), HasSubstr(R"("asked_bytes":67108864)"),
@@ -212,25 +200,24 @@ TEST_F(Render, ProfileOfTheEndAndOfThePeak) {
   Snapshot s = traced(model, train);
   const auto end = named_profile(s, symbols, {}, false);
   ASSERT_TRUE(end);
-  EXPECT_EQ(end->title, "Live GPU memory by stack, all devices");
   ASSERT_EQ(end->profile.size(), 1U);
   EXPECT_EQ(end->profile[0].stack, model);
-  EXPECT_EQ(named_profile(s, symbols, 0, false)->title, "Live GPU memory by stack, device 0");
   const auto peak = named_profile(s, symbols, {}, true);
   ASSERT_TRUE(peak) << peak.error().message;
-  EXPECT_EQ(peak->title, "GPU memory by stack at the peak of device 0 (trace entry 3)");
   EXPECT_EQ(peak->profile.front().stack, train);
   const auto page = flamegraph_page(s, *peak, symbols);
   ASSERT_TRUE(page);
-  EXPECT_THAT(*page, HasSubstr("t.pickle: 12.0 MiB requested and held, 2 stacks"));
+  EXPECT_THAT(*page, HasSubstr("t.pickle: 12.0 MiB "));
 
   s.traces.clear();
   const auto no_peak = named_profile(s, symbols, {}, true);
   ASSERT_FALSE(no_peak);
-  EXPECT_EQ(no_peak.error().message, "--peak: t.pickle has no trace to find a peak in; leave out --peak");
+  EXPECT_THAT(no_peak.error().message, StartsWith("--peak: t.pickle "));
   const auto nothing = flamegraph_page(s, NamedProfile{}, symbols);
   ASSERT_FALSE(nothing);
-  EXPECT_THAT(nothing.error().message, HasSubstr("nothing to draw"));
+  expect_golden("words/trace/profiles.txt",
+                end->title + '\n' + named_profile(traced(model, train), symbols, 0, false)->title + '\n' + peak->title +
+                    '\n' + no_peak.error().message + '\n' + nothing.error().message + '\n');
 }
 
 TEST_F(Render, ForeignNamesStayOnTheirLine) {

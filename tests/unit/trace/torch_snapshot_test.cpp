@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "../packed.hpp"
+#include "golden.hpp"
 #include "sample.hpp"
 #include "trace/profile.hpp"
 
@@ -309,33 +310,58 @@ TEST(TorchSnapshot, NothingIsExecuted) {
         error_of("\x80\x04}(\x8c\x08segments" + refused[i] + "u."),
         AllOf(HasSubstr("at byte 14: opcode " + std::string(names[i]) + " "), HasSubstr("nothing was executed")))
         << names[i];
-  EXPECT_THAT(error_of("\x80\x04}(\xff"), HasSubstr("at byte 4: 0xff is not an opcode"));
 }
 
 TEST(TorchSnapshot, ErrorsSayWhereAndWhat) {
-  EXPECT_THAT(error_of(""), HasSubstr("test.pickle: at byte 0: the file is empty"));
-  EXPECT_THAT(error_of("PK\x03\x04zip"), HasSubstr("a zip archive"));
-  EXPECT_THAT(error_of("hello"), HasSubstr("not a pickle"));
-  EXPECT_THAT(error_of("\x80\x09."), HasSubstr("pickle protocol 9"));
-  EXPECT_THAT(error_of("\x80\x04}."), HasSubstr("without segments and traces"));
-  EXPECT_THAT(error_of("\x80\x04]}\x8c\x01xK\x01sa."), HasSubstr("this is not a snapshot"));
-  // A string longer than the file.
-  EXPECT_THAT(error_of("\x80\x04}X\xff\xff\xff\x7fhello"),
-              HasSubstr("BINUNICODE of 2147483647 bytes, but only 5 are left"));
-  EXPECT_THAT(error_of(std::string("\x80\x04}\x8d\xff\xff\xff\xff\xff\xff\xff\xff", 12)),
-              HasSubstr("but only 0 are left"));
-  // A size that is a string.
-  EXPECT_THAT(error_of(Writer(4).dump(py(Dict{{"segments", py(List{py(Dict{{"total_size", py("many")}})})}}))),
-              HasSubstr("'total_size' of a segment is a string; expected an integer"));
-  EXPECT_THAT(error_of(Writer(4).dump(py(Dict{{"segments", py(List{py(Dict{{"total_size", py(-4)}})})}}))),
-              HasSubstr("not negative"));
-  EXPECT_THAT(error_of(Writer(4).dump(py(Dict{{"segments", py(3)}}))),
-              HasSubstr("'segments' of a snapshot is an integer"));
-  EXPECT_THAT(error_of(Writer(4).dump(py(Dict{{"device_traces", py(List{py(List{py(3)})})}}))),
-              HasSubstr("a trace holds an integer"));
+  const auto of_segment = [](Dict segment) {
+    return Writer(4).dump(py(Dict{{"segments", py(List{py(std::move(segment))})}}));
+  };
+  const auto of_traces = [](List traces) { return Writer(4).dump(py(Dict{{"device_traces", py(std::move(traces))}})); };
   const Py again = py(List{py(Dict{{"action", py("oom")}})});
-  EXPECT_THAT(error_of(Writer(4).dump(py(Dict{{"device_traces", py(List{again, again})}}))),
-              HasSubstr("elsewhere, too"));
+  List segments, events;
+  for (int i = 0; i < 32; ++i)
+    segments.push_back(py(Dict{{"address", py(1)}, {"total_size", py(std::int64_t{1} << 59)}}));
+  for (int i = 0; i < 64; ++i)
+    events.push_back(py(Dict{{"action", py("segment_map")}, {"addr", py(0)}, {"size", py(std::int64_t{1} << 55)}}));
+  std::string refused;
+  for (const std::string& bad : {
+           std::string(),
+           std::string("PK\x03\x04zip"),
+           std::string("hello"),
+           std::string("\x80\x09."),
+           std::string("\x80\x04}(\xff"),
+           std::string("\x80\x04}."),
+           std::string("\x80\x04]}\x8c\x01xK\x01sa."),
+           // a string longer than the file
+           std::string("\x80\x04}X\xff\xff\xff\x7fhello"),
+           std::string("\x80\x04}\x8d\xff\xff\xff\xff\xff\xff\xff\xff", 12),
+           // fields of other types
+           of_segment(Dict{{"total_size", py("many")}}),
+           of_segment(Dict{{"total_size", py(-4)}}),
+           of_segment(Dict{{"address", py(Wide{1, 1})}}),
+           Writer(4).dump(py(Dict{{"segments", py(3)}})),
+           of_traces(List{py(List{py(3)})}),
+           of_traces(List{again, again}),
+           // a memo index far beyond the file, a stack of nothing, endless nesting
+           std::string("\x80\x02}r\xff\xff\xff\x7f."),
+           "\x80\x02}" + std::string(5'000'000, 'N'),
+           "\x80\x02]" + std::string(5'000'000, '('),
+           std::string("\x80\x02}h\x05."),
+           std::string("\x80\x02(K\x01l."),
+           // what takes a byte or two in the file and a hundred here
+           of_traces(List(5000, py(List{}))),
+           of_traces(List{py(List{py(Dict{})})}),
+           of_segment(Dict{{"total_size", py(1)}, {"blocks", py(List{py(Dict{})})}}),
+           // sums that no machine has
+           Writer(4).dump(py(Dict{{"segments", py(segments)}})),
+           of_segment(Dict{{"total_size", py(1)}}),
+           Writer(4).dump(py(Dict{{"segments", py(List{})}, {"device_traces", py(List{py(events)})}})),
+       }) {
+    const std::string message = error_of(bad);
+    EXPECT_NE(message, "read");
+    refused += message + "\n";
+  }
+  expect_golden("words/trace/refused_snapshots.txt", refused);
 }
 
 TEST(TorchSnapshot, EmptySharedListsAreFine) {
@@ -362,48 +388,18 @@ TEST(TorchSnapshot, ContainersThatContainThemselves) {
               HasSubstr("at byte"));
 }
 
-TEST(TorchSnapshot, MemoryIsBounded) {
-  // A memo index far beyond the file, a stack of nothing, endless nesting, an unbalanced stack.
-  EXPECT_THAT(error_of("\x80\x02}r\xff\xff\xff\x7f."), HasSubstr("memo entry 2147483647"));
-  EXPECT_THAT(error_of("\x80\x02}" + std::string(5'000'000, 'N')), HasSubstr("more values than any snapshot needs"));
-  EXPECT_THAT(error_of("\x80\x02]" + std::string(5'000'000, '(')), HasSubstr("nested more than 1000 deep"));
+TEST(TorchSnapshot, AnUnbalancedStackIsRefused) {
   EXPECT_THAT(error_of("\x80\x02" + std::string(1'000'000, ']')), HasSubstr("at byte"));
-  EXPECT_THAT(error_of("\x80\x02}h\x05."), HasSubstr("memo entry 5 is used before it was stored"));
-  EXPECT_THAT(error_of("\x80\x02(K\x01l."), HasSubstr("LIST over 1 values"));
 }
 
 TEST(TorchSnapshot, WhatIsPackedTooWellIsRefused) {
   std::string nothing = "\x80\x04}";
   for (std::size_t i = 0; i < 80 * kMiB / 2; ++i) nothing += "N0";
   for (const std::string& bomb : {packed::gzip(nothing + "."), packed::zstd(nothing + ".")})
-    EXPECT_THAT(error_of(bomb), HasSubstr("decompress it and read the plain file"));
+    EXPECT_THAT(error_of(bomb), HasSubstr("decompress it"));
   EXPECT_THAT(error_of(nothing + "."), HasSubstr("without segments")) << "the plain file is read";
   // What is small altogether may be packed as well as it likes.
   EXPECT_THAT(error_of(packed::zstd("\x80\x04}" + nothing.substr(3, 32 * kMiB) + ".")), HasSubstr("without segments"));
-}
-
-TEST(TorchSnapshot, ManyOfNothingAreRefused) {
-  // What takes a byte or two in the file and a hundred here.
-  const auto traces = [](List each) { return Writer(4).dump(py(Dict{{"device_traces", py(std::move(each))}})); };
-  EXPECT_THAT(error_of(traces(List(5000, py(List{})))), HasSubstr("traces of more than 4096 devices"));
-  EXPECT_THAT(error_of(traces(List{py(List{py(Dict{})})})), HasSubstr("a trace entry without any field"));
-  EXPECT_THAT(error_of(Writer(4).dump(
-                  py(Dict{{"segments", py(List{py(Dict{{"total_size", py(1)}, {"blocks", py(List{py(Dict{})})}})})}}))),
-              HasSubstr("a block without any field"));
-}
-
-TEST(TorchSnapshot, SumsThatNoMachineHasAreRefused) {
-  List segments;
-  for (int i = 0; i < 32; ++i)
-    segments.push_back(py(Dict{{"address", py(1)}, {"total_size", py(std::int64_t{1} << 59)}}));
-  EXPECT_THAT(error_of(Writer(4).dump(py(Dict{{"segments", py(segments)}}))), HasSubstr("the segments add up to more"));
-  EXPECT_THAT(error_of(Writer(4).dump(py(Dict{{"segments", py(List{py(Dict{{"total_size", py(1)}})})}}))),
-              HasSubstr("a segment without its address"));
-  List events;
-  for (int i = 0; i < 64; ++i)
-    events.push_back(py(Dict{{"action", py("segment_map")}, {"addr", py(0)}, {"size", py(std::int64_t{1} << 55)}}));
-  EXPECT_THAT(error_of(Writer(4).dump(py(Dict{{"segments", py(List{})}, {"device_traces", py(List{py(events)})}}))),
-              HasSubstr("the trace entries add up to more"));
 }
 
 TEST(TorchSnapshot, EveryCutIsAnError) {
@@ -441,8 +437,6 @@ TEST(TorchSnapshot, LongStringsAndIntegers) {
       symbols);
   ASSERT_TRUE(s) << s.error().message;
   EXPECT_EQ(s->segments.at(0).size_bytes, 1U);
-  EXPECT_THAT(error_of(Writer(4).dump(py(Dict{{"segments", py(List{py(Dict{{"address", py(Wide{1, 1})}})})}}))),
-              HasSubstr("expected an integer of at most 64 bits"));
 }
 
 /// A million in its own run: make damage-snapshots.
