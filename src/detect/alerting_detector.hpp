@@ -1,4 +1,4 @@
-// AlertingDetector: what detectors have in common that raise and end one alert after another.
+// AlertingDetector: the common part of detectors that raise and end one alert after another.
 #pragma once
 
 #include <optional>

@@ -7,14 +7,14 @@
 namespace vramtrack {
 namespace {
 
-/// The suspect has grown by at least this share of the device's growth: with less, it is only one of several.
+/// The suspect accounts for at least this share of the device's growth: with less, it is only one of several.
 constexpr double kSuspectShare = 1.0 / 3.0;
 
-/// So many of one program that stayed are no coincidence. ...
+/// This many processes of one program that stayed are no coincidence. ...
 constexpr std::size_t kLeastPile = 6;
-/// ... At most this share of those that came have gone again, ...
+/// ... At most this share of those that came have ended since, ...
 constexpr double kMostGone = 0.2;
-/// ... and they came over most of the time, as workers do that are replaced, and not at once, as a job's do: the middle
+/// ... and they came over most of the time, as replaced workers do, and not all at once, as a job's do: the middle
 /// one between these shares of it, and the last one in the last third.
 constexpr double kMiddleFrom = 0.2;
 constexpr double kMiddleTo = 0.8;

@@ -8,7 +8,7 @@
 
 namespace vramtrack {
 
-/// The evidence is never taken to be more certain than this, either way.
+/// The evidence is never taken to be more certain than this, in either direction.
 inline constexpr double kLeastCalibrated = 1e-4;
 
 inline double calibrated(double probability, double shift, double scale) {
@@ -16,13 +16,13 @@ inline double calibrated(double probability, double shift, double scale) {
   return 1 / (1 + std::exp(-(shift + scale * std::log(p / (1 - p)))));
 }
 
-/// For a series that rises: in the middle range, rises that continue are leaks more often than their rivals' weights
-/// say.
+/// For a series that rises: in the middle range, continuing rises are leaks more often than the weights of their rivals
+/// suggest.
 inline double calibrated_rise(double probability) {
   return calibrated(probability, 1.05, 0.80);
 }
 
-/// For any other series: what looks like nothing is sometimes the beginning of a leak.
+/// For any other series: a series that seems harmless is sometimes the beginning of a leak.
 inline double calibrated_rest(double probability) {
   return calibrated(probability, -0.24, 0.69);
 }

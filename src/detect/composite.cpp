@@ -36,7 +36,7 @@ class Composite final : public Detector {
     Finding trend = trend_->finding();
     Finding spike = spike_->finding();
     // A detector that alerts wins over one that does not; then the higher confidence wins; then the trend, unless it
-    // cannot say anything yet and the other one can.
+    // cannot conclude anything yet and the other one can.
     bool spike_wins = spike.confidence > trend.confidence ||
                       (spike.confidence == trend.confidence && trend.state == State::too_short);
     if (spike.leak != trend.leak) spike_wins = spike.leak;

@@ -13,17 +13,17 @@ namespace {
 constexpr double kJumpBytes = 32 * kMiB;
 /// Increments within this factor of a jump's least size belong to neither kind.
 constexpr double kFactor = 2;
-/// At most this share of all increments, and this many per jump, may lie between: else the sizes are one continuum.
+/// At most this share of all increments, and this many per jump, may lie between: otherwise the sizes are a continuum.
 constexpr double kMostBetween = 0.03;
 constexpr double kBetweenPerJump = 0.15;
 constexpr double kBetweenAnyway = 0.005;
-/// A program stands still between its jumps when most of the increments there are zero, and at least this many. One
-/// that never does has noise of its own, which shows nothing.
+/// A program stands still between its jumps if most of the increments there are zero, and at least this many. One
+/// that never does has noise of its own, so that a creep shows nothing.
 constexpr double kStillShare = 0.5;
 constexpr std::uint64_t kLeastStill = 30;
 /// Fewer jumps cannot show whether they balance.
 constexpr std::uint64_t kLeastJumps = 8;
-/// The jumps are a load, and not noise on a slowly arriving one, when they move this share of the free memory.
+/// The jumps are a load, and not noise on a slowly arriving one, if they move this share of the free memory.
 constexpr double kLoadShare = 0.05;
 /// The rises and falls of a program that releases what it takes differ by at most this share of both, ...
 constexpr double kMostImbalance = 0.2;

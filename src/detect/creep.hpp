@@ -1,5 +1,5 @@
 // Creep: how much a busy series grows between its jumps. GPU memory in normal use does not creep: programs take and
-// give it back in blocks, so that most increments are zero and few are small. Mathematics: docs/detectors/judge.md,
+// release it in blocks, so most increments are zero and few are small. Mathematics: docs/detectors/judge.md,
 // section 9.
 #pragma once
 
@@ -20,14 +20,14 @@ class Creep {
   [[nodiscard]] double bytes() const { return first_bytes_ + small_bytes_; }
   /// How many of the increments were jumps.
   [[nodiscard]] std::uint64_t jumps() const { return jumps_; }
-  /// Whether the series stands still between its jumps, and these are many and carry a load. `free_bytes`: what the
-  /// device had free when the series began; nullopt: unknown.
+  /// Whether the series stands still between its jumps, and these are many and carry a load. `free_bytes`: the free
+  /// memory of the device when the series began; nullopt: unknown.
   [[nodiscard]] bool is_busy(std::optional<double> free_bytes) const;
   /// Whether it is busy, its jumps and small increments form two distinct kinds, and the jumps balance: only then is
-  /// the sum a growth and not a load.
+  /// the sum growth and not load.
   [[nodiscard]] bool separable(std::optional<double> free_bytes) const;
   [[nodiscard]] double first_bytes() const { return first_bytes_; }
-  /// The share of the increments that are not jumps: the sum holds this share of a steady growth.
+  /// The share of the increments that are not jumps: the sum contains this share of a steady growth.
   [[nodiscard]] double share_seen() const;
 
  private:

@@ -13,40 +13,40 @@
 namespace vramtrack {
 namespace {
 
-/// As a fall of the floor by a fifth begins a new regime.
+/// The same share as for a fall of the floor, which begins a new regime.
 constexpr double kSwingShare = 0.2;
-/// The next cycle has begun when this much of the fall is back.
+/// The next cycle has begun when this much of the fall is regained.
 constexpr double kBackShare = 0.5;
 
-/// Five: in any order, one in 120 rises throughout.
+/// Five: in random order, one in 120 rises throughout.
 constexpr std::size_t kLeastLows = least_rising(0.01);
-/// A single step of this share of the trend is a change of what runs, not what each cycle leaves behind.
+/// A single step of this share of the trend is a change of what runs, not the residue of each cycle.
 constexpr double kMostOfTrend = 0.45;
-/// What each leaves behind continues: the later half of the cycles adds at least this share of the trend.
+/// The residue keeps growing: the later half of the cycles adds at least this share of the trend.
 constexpr double kLaterHalf = 0.2;
-/// Shorter ones are steps of one work, and what rises over them is the judge's own matter.
+/// Shorter ones are steps of one piece of work, and a rise over them is left to the judge itself.
 constexpr double kLeastCycle_s = 8 * kSecondsPerMinute;
 /// A load or a warm-up in stages is over by then.
 constexpr double kLeastTrend_s = 30 * kSecondsPerMinute;
 
-/// Work that takes more from one cycle to the next by itself: a sweep of sizes, a curriculum, a morning. It is ruled
-/// out by how often that has been repeated.
+/// Work that takes more in each cycle by itself: a sweep of sizes, a curriculum, a morning. It is ruled
+/// out by the number of repetitions.
 constexpr double kGrowingLoad = 0.8;
-/// However often: what the next cycle will leave is not known before it is over.
+/// However often it repeats: the residue of the next cycle is not known before that is over.
 constexpr double kMostProbability = 0.9;
 
 constexpr double kConfirmedLate = 0.83;
 constexpr double kLateLifeShare = 0.25;
-/// A trend is over when no cycle has ended for this many of them, when this many in a row did not continue with it, or
-/// when so much of it was released.
+/// A trend is over when no cycle has ended for this many of them, when this many in a row did not continue it, or
+/// when this much of it was released.
 constexpr double kPatienceCycles = 3;
 constexpr std::size_t kMostMisses = 2;
 constexpr double kGivenBackShare = 0.5;
-constexpr double kTypicalCycles = 2;  ///< the spread of the rest of its life, as a factor
+constexpr double kTypicalCycles = 2;  ///< the spread of the remaining life, as a factor
 
-/// Of `n` values in any order, the k-th from the end is below all that follow with the chance 1/k, whatever the others
-/// are (Renyi, "Theorie des elements saillants d'une suite d'observations", 1962). The distribution of how many are,
-/// value by value.
+/// Of `n` values in random order, the k-th from the end is below all that follow with probability 1/k, independently
+/// of the others (Renyi, "Theorie des elements saillants d'une suite d'observations", 1962). The distribution of
+/// their number, computed value by value.
 class LowsByChance {
  public:
   void add() {
@@ -54,7 +54,7 @@ class LowsByChance {
     for (std::size_t k = values_; k > 0; --k) share_[k] = share_[k] * (1 - p) + share_[k - 1] * p;
     share_[0] *= 1 - p;
   }
-  /// The chance of `lows` or more.
+  /// The chance of at least `lows`.
   [[nodiscard]] double at_least(std::size_t lows) const {
     double sum = 0;
     for (std::size_t k = lows; k <= values_; ++k) sum += share_[k];
@@ -83,7 +83,7 @@ std::optional<CycleTrend> describe(const std::vector<Trough>& t, std::size_t fro
   CycleTrend c;
   c.cycles = t.size() - from;
   c.lows = lows.size();
-  // The last trough is a low whatever it is: of cycles that differ, the lowest of the last few shows where they begin.
+  // The last trough is always a low: among cycles that differ, the lowest of the last few shows where they begin.
   const std::size_t few = (c.cycles + c.lows - 1) / c.lows;
   const auto lowest_of = [&](std::size_t end) {
     double lowest = t[end - 1].bytes;
@@ -154,7 +154,7 @@ std::optional<CycleTrend> cycle_trend_of(const std::vector<Trough>& troughs, dou
     lowest = lows == 0 ? troughs[i].bytes : std::min(lowest, troughs[i].bytes);
     if (!low && in_a_row) break;
     if (!low || ++lows < kLeastLows || seconds_between(troughs[i].time, troughs.back().time) < kLeastTrend_s) continue;
-    // It may begin at each of the cycles.
+    // The trend may begin at each of the cycles.
     const double chance = static_cast<double>(i + 1) * by_chance.at_least(lows);
     const double probability = 1 / (1 + chance + kGrowingLoad / static_cast<double>(lows));
     if (best && probability <= best->probability) continue;
@@ -194,7 +194,7 @@ void CycleJudge::decide() {
     peak_bytes_ =
         std::max(peak_bytes_, troughs[i].peak_bytes + trend_->step_bytes * static_cast<double>(troughs.size() - i));
   const auto left = cycles_left();
-  // Beyond the horizon it ends no run.
+  // Beyond the horizon, it does not end a run.
   if (left && *left * trend_->cycle_s > config_.horizon_days * kSecondsPerDay) {
     if (suspecting_) end("memory lasts longer than horizon-days");
     return;
@@ -212,7 +212,7 @@ void CycleJudge::end(std::string reason) {
   end_reason_ = std::move(reason);
 }
 
-/// Cycles after the present one until a peak meets the limit; a part of one counts.
+/// Cycles after the present one until a peak reaches the limit; fractions count.
 std::optional<double> CycleJudge::cycles_left() const {
   if (!limit_bytes_ || !trend_) return std::nullopt;
   return std::max(0.0, *limit_bytes_ - peak_bytes_) / trend_->step_bytes;
@@ -234,7 +234,7 @@ Finding CycleJudge::finding() const {
   f.onset = c.onset;
   const auto left = cycles_left();
   if (left) {
-    // It ends at a peak: no earlier than the next one, and a cycle more or less does not count.
+    // It ends at a peak: no earlier than the next one, give or take a cycle.
     const double mid_s = std::max(0.5, *left) * c.cycle_s;
     if (alerting_)
       f.oom_in_s = Interval{mid_s / kTypicalCycles, mid_s, mid_s + c.cycle_s * std::max(1.0, *left / kTypicalCycles)};

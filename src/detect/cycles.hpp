@@ -1,5 +1,5 @@
-// Cycles: what is left after each cycle of a series that rises and falls by much: runs of a program one after the
-// other, models that are swapped. What stays behind shows in the troughs, whatever the peaks do. Mathematics:
+// Cycles: what remains after each cycle of a series with large rises and falls, such as runs of a program one after
+// another, or models that are swapped. The troughs show it, whatever the peaks do. Mathematics:
 // docs/detectors/judge.md, section 15.
 #pragma once
 
@@ -12,14 +12,14 @@
 
 namespace vramtrack {
 
-/// Where one cycle ended and the next one began.
+/// The point where one cycle ended and the next one began.
 struct Trough {
   Timestamp time{};
   double bytes = 0;
-  double peak_bytes = 0;  ///< the highest since the trough before it; of the first, the trough itself
+  double peak_bytes = 0;  ///< the highest level since the previous trough; for the first, the trough itself
 };
 
-/// Splits a series at its large falls. O(1) a sample; the last kMost troughs are kept. Pure.
+/// Splits a series at its large falls. O(1) per sample; the last kMost troughs are kept. Pure.
 class Cycles {
  public:
   static constexpr std::size_t kMost = 48;
@@ -28,7 +28,7 @@ class Cycles {
   /// sample.
   bool observe(Timestamp time, double bytes, double least_bytes);
   [[nodiscard]] const std::vector<Trough>& troughs() const { return troughs_; }
-  /// The highest since the last trough.
+  /// The highest level since the last trough.
   [[nodiscard]] double peak_bytes() const { return high_bytes_; }
 
  private:
@@ -40,14 +40,14 @@ class Cycles {
   Timestamp low_time_{};
 };
 
-/// How the troughs rise. Its lows are those that no later trough falls back to: all of them where the same work is
-/// repeated, some where cycles differ, as models of different sizes do.
+/// How the troughs rise. Its lows are the troughs that no later trough falls back to: all of them where the same work
+/// is repeated, some where cycles differ, such as those of models of different sizes.
 struct CycleTrend {
-  std::size_t cycles = 0;  ///< since it began
-  std::size_t lows = 0;    ///< of them
-  double step_bytes = 0;   ///< of a cycle, in the mean
-  double cycle_s = 0;      ///< likewise
-  double low_every_s = 0;  ///< in the mean, between two lows
+  std::size_t cycles = 0;  ///< since the trend began
+  std::size_t lows = 0;    ///< how many of them are lows
+  double step_bytes = 0;   ///< mean rise per cycle
+  double cycle_s = 0;      ///< mean length of a cycle
+  double low_every_s = 0;  ///< mean time between two lows
   double net_bytes = 0;
   double level_bytes = 0;  ///< the level of the latest low
   Timestamp onset{};
@@ -55,12 +55,12 @@ struct CycleTrend {
   double probability = 0;  ///< of a leak
 };
 
-/// The last ones, if more of them than chance explains are lows: each later trough is higher by `least_bytes` or more.
-/// nullopt: fewer than five lows, cycles of a few minutes, or one step that makes up most of it. O(troughs^2). Pure.
-/// `in_a_row`: each must be a low.
+/// The trend of the last troughs, if more of them than chance explains are lows: each later trough is higher by at
+/// least `least_bytes`. nullopt: fewer than five lows, cycles of a few minutes, or one step that is most of it. Pure.
+/// `in_a_row`: each must be a low. O(troughs^2).
 std::optional<CycleTrend> cycle_trend_of(const std::vector<Trough>& troughs, double least_bytes, bool in_a_row = false);
 
-/// Judges a series by its troughs. It is confirmed only when little is left: a load that grows looks the same.
+/// Judges a series by its troughs. A leak is confirmed only when little memory is left: growing load looks the same.
 class CycleJudge final : public Detector {
  public:
   /// `figures`: as for DetectorInfo::make.

@@ -28,7 +28,7 @@ float Days::floor_at(std::int64_t hour) const {
   return floors_[static_cast<std::size_t>(hour - first_hour_)];
 }
 
-/// The last hour kept is `hour` after this.
+/// Makes `hour` the hour after the last one kept.
 void Days::reach(std::int64_t hour) {
   const std::int64_t next = first_hour_ + static_cast<std::int64_t>(floors_.size());
   if (floors_.empty() || hour - next > static_cast<std::int64_t>(kHours)) {
@@ -75,7 +75,7 @@ Days::Seen Days::like(const Rise& rise) const {
     const std::int64_t begin = from - day * kDay_h;
     const float before = floor_at(begin);
     if (before == kUnknown) continue;
-    // The floor of an hour is the level that it began with, so the end of the rise shows in the next hour's floor.
+    // The floor of an hour is the level at which it began, so the end of the rise shows in the next hour's floor.
     float highest = before;
     for (std::int64_t h = begin; h <= to - day * kDay_h + 1; ++h) highest = std::max(highest, floor_at(h));
     float lowest = highest;

@@ -21,13 +21,13 @@ class Days {
   void observe(Timestamp time, double bytes);
   /// The floor of the hour that begins at `hour`, from another source; hours come in order, before any observe().
   void add_hour(Timestamp hour, double floor_bytes);
-  /// Takes over what `before` knows of earlier hours.
+  /// Takes over the earlier hours that `before` has.
   void prepend(const Days& before);
-  /// Forgets the days: what was seen does not predict what comes, because a leak ended the rise and not the day.
+  /// Forgets the days: they do not predict what comes, because a leak ended the rise, not the day.
   void clear() { floors_.clear(); }
 
-  /// On how many of the known days the series rose as much within the same hours, to this level (plus a
-  /// third of the rise), and fell again before now. For rises longer than kLongest_h, no day counts.
+  /// The number of known days on which the series rose as much within the same hours, to this level (plus a
+  /// third of the rise), and fell again before now. No day counts for rises longer than kLongest_h.
   /// O(hours).
   struct Seen {
     int alike = 0;
@@ -42,7 +42,7 @@ class Days {
   [[nodiscard]] float floor_at(std::int64_t hour) const;
   void reach(std::int64_t hour);
 
-  std::deque<float> floors_;  ///< of `first_hour_` and those after it; kUnknown where there was no sample
+  std::deque<float> floors_;  ///< of `first_hour_` and those after it; kUnknown if there was no sample
   std::int64_t first_hour_ = 0;
 };
 

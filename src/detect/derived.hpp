@@ -1,4 +1,4 @@
-// Derived: a series that is derived from another one, with its own judge. What that judge raises counts for the series.
+// Derived: a series derived from another one, with its own judge. Alerts that this judge raises count for the series.
 #pragma once
 
 #include <memory>
@@ -8,14 +8,14 @@
 
 namespace vramtrack {
 
-/// Costs nothing, and knows nothing, before begin().
+/// Costs nothing, and has no effect, before begin().
 class Derived {
  public:
   /// From now on, the judge sees the derived series. REQUIRES: !has_begun().
   void begin(std::unique_ptr<Detector> judge) { judge_ = std::move(judge); }
   [[nodiscard]] bool has_begun() const { return judge_ != nullptr; }
-  /// Takes the next value. `means_something`: whether its growth is a growth of the series, as far as is known now.
-  /// What was raised while that was true stands until the judge ends it.
+  /// Takes the next value. `means_something`: whether its growth is growth of the series, as far as is known now.
+  /// Anything raised while that was true stands until the judge ends it.
   /// REQUIRES: begin().
   void observe(Timestamp time, double bytes, std::optional<double> limit_bytes, bool means_something);
   /// The program has ended or restarts.

@@ -1,4 +1,4 @@
-// Distributions: how much a busy series grows in all of its states at once. A leak moves every quantile of a block of
+// Distributions: how much a busy series grows in all of its states at once. A leak shifts every quantile of a block of
 // time; a change of load leaves at least one in place. Mathematics: docs/detectors/judge.md, section 10.
 #pragma once
 

@@ -13,25 +13,25 @@
 namespace vramtrack {
 namespace {
 
-/// A driver rounds, and a little else may move in the same interval.
+/// Drivers round, and something small may move in the same interval.
 constexpr double kTwiceWithin = 0.08;
-/// Smaller moves are something else beside the pool, as are those below kLeastStep.
+/// Smaller moves come from something besides the pool, as do those below kLeastStep.
 constexpr double kNoiseShare = 1.0 / 8;
 constexpr double kLeastStep = 16 * kMiB;
-/// From here on, what is left of the limit is less than a pool.
+/// From here on, the rest of the limit is less than a pool.
 constexpr double kFullShare = 0.9;
 constexpr std::size_t kMostSteps = 16;
 
-/// Rates within this factor of their median are one rate. Rates that have nothing to do with one another spread over
+/// Rates within this factor of their median are one rate. Unrelated rates spread over
 /// two decades: one in ten is that close by chance, as in Judge::precedent_odds().
 constexpr double kOneRate = 1.4;
 constexpr double kAlikeByChance = 0.1;
-/// A cache or a warm-up that ends by itself; ruled out by each pool that it has used up.
+/// A cache or a warm-up that ends by itself; each pool that it has used up is evidence against it.
 constexpr double kEnds = 0.4;
 constexpr double kConfirmed = 0.83;
-/// A pool that is not used up after this much more time than the last ones is not used up at that rate any more.
+/// A pool that is not used up after this multiple of the earlier times is no longer used up at that rate.
 constexpr double kOverdue = 1.5;
-constexpr double kSpread = 1.3;  ///< of the rest of its life, as a factor
+constexpr double kSpread = 1.3;  ///< of the remaining life, as a factor
 
 }  // namespace
 
@@ -76,7 +76,7 @@ void DoublingJudge::decide() {
   if (pool_.steps().size() >= DoublingPool::kLeastSteps) {
     std::vector<double> sorted = rates;
     rate_bytes_per_s_ = upper_median(std::span(sorted));
-    // The first ones may be of a start that took other memory, too.
+    // The first ones may belong to a start-up that took other memory, too.
     std::size_t alike = 0;
     for (auto rate = rates.rbegin(); rate != rates.rend(); ++rate, ++alike)
       if (*rate > kOneRate * rate_bytes_per_s_ || *rate < rate_bytes_per_s_ / kOneRate) break;

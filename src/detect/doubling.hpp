@@ -1,6 +1,6 @@
-// Doubling: an allocator that takes from the driver a pool twice as large each time that the last one is used up (JAX
-// and TensorFlow: BFC). Its steps are rare and its pauses double, so that no line through them shows anything; but each
-// step and the pause after it say how fast the pool was used up. Mathematics: docs/detectors/judge.md, section 16.
+// Doubling: an allocator that takes a pool twice as large from the driver each time the last one is used up (JAX
+// and TensorFlow: BFC). Its steps are rare and its pauses double, so no line through them shows anything; but each
+// step and the pause after it show how fast the pool was used up. Mathematics: docs/detectors/judge.md, section 16.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace vramtrack {
 
-/// The steps of a series, as long as each is twice the one before. O(1) a sample, a dozen steps. Pure.
+/// The steps of a series, as long as each is twice the one before. O(1) per sample, a dozen steps. Pure.
 class DoublingPool {
  public:
   struct Step {
@@ -20,11 +20,11 @@ class DoublingPool {
     double bytes = 0;
   };
 
-  /// `limit_bytes`: the last step takes what is left, and is not a doubling. Returns whether a step was taken or lost.
+  /// `limit_bytes`: a last step that takes all that is left is no doubling. Returns whether a step was taken or lost.
   bool observe(Timestamp time, double bytes, std::optional<double> limit_bytes);
-  /// In order; fewer than kLeastSteps: it is not a pool that doubles.
+  /// In order; if there are fewer than kLeastSteps, it is not a pool that doubles.
   [[nodiscard]] const std::vector<Step>& steps() const { return steps_; }
-  /// How fast each step but the last was used up, in bytes a second.
+  /// How fast each step but the last was used up, in bytes per second.
   [[nodiscard]] std::vector<double> rates() const;
 
   static constexpr std::size_t kLeastSteps = 3;
@@ -35,7 +35,7 @@ class DoublingPool {
   double last_bytes_ = 0;
 };
 
-/// Judges a series by that: a pool that is used up at one rate, time after time, is filled by something that continues.
+/// Judges a series by that: if a pool is used up at the same rate time after time, something keeps filling it.
 class DoublingJudge final : public Detector {
  public:
   /// `figures`: as for DetectorInfo::make.

@@ -15,13 +15,13 @@
 namespace vramtrack {
 namespace {
 
-// Looking closer.
+// Which windows are examined.
 
 /// A uniform distribution of width 1 has the variance 1 / 12, as do the times of n increments in the window.
 constexpr double kUniformVariance = 12;
 /// The bets are mixed: each has a third of the evidence.
 const double kMixed = std::log(static_cast<double>(kBets));
-/// Windows in which chance weighs more than this are not looked at: it is then four times as likely as a leak.
+/// Windows in which chance weighs more than this are skipped: it is then four times as likely as a leak.
 constexpr double kHopelessNoise = 4;
 /// Peaks are compared, and settling is judged, by thirds of the window: the fewest parts that can show a bend.
 constexpr std::size_t kThirds = 3;
@@ -47,12 +47,12 @@ constexpr double kMostInadmissible = 0.2;
 
 // Quiet before the growth.
 
-/// A floor lies still while it stays within this share of the net.
+/// A floor is flat while it stays within this share of the net.
 constexpr double kStillShare = 0.15;
-/// When a window holds only the later part of a straight rise, the floor before it lies that still for 15 % of the
+/// When a window contains only the later part of a straight rise, the floor before it stays that flat for 15 % of the
 /// window. Up to this share of the window, with some margin, is therefore not counted as quiet.
 constexpr double kSeemingQuiet = 0.25;
-/// A floor that lay still for this many times as long as it has now risen is not wandering: the rival is then a change
+/// A floor that was flat for this many times as long as it has now risen is not wandering: the rival is then a change
 /// of level, after which the order of the floors is chance.
 constexpr double kLongQuiet = 3;
 /// If chance weighs less than this, that second look changes nothing.
@@ -70,9 +70,9 @@ constexpr double kLevelChanges = 5;
 /// The rises of three equal spans extrapolate to a plateau when the third is below this share of the second; with a
 /// share nearer to 1, the plateau could be anywhere.
 constexpr double kSlowing = 0.95;
-/// Weight of a rise that settles, before its centroid is looked at.
+/// Weight of a rise that settles, before its centroid is considered.
 constexpr double kWarmUpWeight = 0.5;
-/// The most it weighs where its plateau lies above the limit: memory runs out there all the same.
+/// The most that it weighs if its plateau lies above the limit: memory runs out there all the same.
 constexpr double kWarmUpBeyondLimit = 0.3;
 
 // Ramps, churn, steps.
@@ -85,12 +85,12 @@ constexpr double kLoadedShare = 0.05;
 /// If the floor fell by this share of the net before the window, jobs come and go here; they have this weight.
 constexpr double kChurnFall = 0.3;
 constexpr double kChurnWeight = 0.4;
-/// Steps count as events of the program from this share of min-growth-mb on.
+/// From this share of min-growth-mb on, steps count as events of the program.
 constexpr double kStepShare = 0.5;
 
-// The prior, and what is material.
+// The prior, and which growth is material.
 
-/// The leak-prior for which the weights are written here, and the least prior that is used as a divisor.
+/// The leak-prior for which the weights were chosen, and the least prior that is used as a divisor.
 constexpr double kNeutralPrior = 0.1;
 constexpr double kLeastPrior = 1e-6;
 /// A growth must last for minimum-duration-minutes, or for as long as memory does if that is less, but at least this.
@@ -106,7 +106,7 @@ double median_peak(const Level& level, std::size_t from, std::size_t to) {
   return static_cast<double>(upper_median(std::span(peaks).first(to - from)));
 }
 
-/// Growth's centroid, its standard error, new highs and their gaps.
+/// Measures the growth's centroid, its standard error, new highs and the gaps between them.
 void measure(const Window& w, Evidence& e) {
   const double inv_net = 1 / e.net_bytes;
   const double inv_d = 1 / e.duration_s;
@@ -143,7 +143,7 @@ void measure(const Window& w, Evidence& e) {
   e.largest_step = largest * inv_net;
 }
 
-/// The peaks' rise, first third to last; the swing within a bucket; the highest recent peak. The expensive part.
+/// Measures the peaks' rise, first third to last; the swing within a bucket; the highest recent peak. Expensive.
 void compare_peaks(const Window& w, Evidence& e) {
   const std::size_t third = std::max<std::size_t>(1, (w.last - w.first + 1) / kThirds);
   e.highest_bytes = median_peak(w.level, w.last + 1 - third, w.last + 1);
@@ -176,7 +176,7 @@ double quiet_before(const Window& w, const Evidence& e) {
   return std::max(0.0, seen_s - kSeemingQuiet * e.duration_s);
 }
 
-/// The first bucket that begins no earlier than at `time`: the one that holds it holds what was before, too, such as a
+/// The first bucket that begins at `time` or later: the one that contains it also contains what was before, such as a
 /// load. nullopt if too few follow for a window.
 std::optional<std::size_t> bucket_from(const Scales& scales, std::size_t k, Timestamp time) {
   const Level& level = scales.level(k);
@@ -186,7 +186,7 @@ std::optional<std::size_t> bucket_from(const Scales& scales, std::size_t k, Time
   return first;
 }
 
-/// Where a window rises, and whether it passes the gates; nullopt: it does not rise.
+/// Where a window rises, and whether it passes the gates; nullopt if it does not rise.
 std::optional<Evidence> rise_of(const Window& w) {
   Evidence e;
   e.level = w.k;
@@ -200,7 +200,7 @@ std::optional<Evidence> rise_of(const Window& w) {
   measure(w, e);
 
   const double seen = seen_before(w, e);
-  // A window in which the floor fell by a fifth does not hold a single rise.
+  // A window in which the floor fell by a fifth does not contain a single rise.
   const bool fell = w.first < w.floors.regime;
   e.new_high = !fell && seen - e.start_bytes <= kSeenShare * e.net_bytes;
   e.stopped = e.since_high_s > kStoppedGaps * std::max(e.longest_gap_s, Scales::width_s(w.k));
@@ -211,7 +211,7 @@ std::optional<Evidence> rise_of(const Window& w) {
   return e;
 }
 
-/// What else may explain the rise `e`, except for chance: it is the same for each bet.
+/// Weighs the other explanations of the rise `e`, except for chance: they are the same for each bet.
 void weigh_rivals(const Window& w, const EvidenceContext& context, Evidence& e) {
   const double rate = e.net_bytes / e.duration_s;
   if (context.limit_bytes) e.oom_in_s = std::max(0.0, *context.limit_bytes - e.highest_bytes) / rate;
@@ -255,13 +255,13 @@ void weigh_rivals(const Window& w, const EvidenceContext& context, Evidence& e) 
   e.material = e.duration_s >= wait_s && e.net_bytes >= least;
 }
 
-/// The probability of a leak beside rivals of these weights, as far as the gates let it count.
+/// The probability of a leak beside rivals of these weights, as far as the gates allow.
 double probability_beside(double rivals, const EvidenceContext& context, const Evidence& e) {
   const double probability = 1 / (1 + rivals * (kNeutralPrior / std::max(context.leak_prior, kLeastPrior)));
   return e.admissible() ? probability : std::min(probability, kMostInadmissible);
 }
 
-/// The evidence of the window's bet, against what else may explain `e`.
+/// The evidence of the window's bet, against the other explanations of `e`.
 void weigh_chance(const Window& w, const EvidenceContext& context, Evidence& e) {
   e.nats = w.nats;
   e.noise = noise_weight(e.nats, w.starts);
@@ -281,7 +281,7 @@ std::optional<Evidence> weigh(const Scales& scales, std::size_t k, const Evidenc
   const std::size_t last = level.size() - 1;
   std::optional<Evidence> result;
   Starts seen;
-  // Bets mostly agree on the start: what they see there is looked at once.
+  // Bets mostly agree on the start: what they see there is examined once.
   std::optional<Evidence> rise;
   std::size_t risen = level.size();
   bool is_weighed = false;
@@ -312,7 +312,7 @@ std::optional<Evidence> weigh(const Scales& scales, std::size_t k, const Evidenc
       is_weighed = false;
     }
     risen = from.first;
-    // Whatever its rivals weigh, it is no better.
+    // Whatever its rivals weigh, it cannot be better.
     if (!rise || (result && !rise->admissible() &&
                   (result->admissible() ||
                    result->probability >= probability_beside(noise_weight(nats, moves), context, *rise))))

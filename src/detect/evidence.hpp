@@ -1,4 +1,4 @@
-// Evidence: what one window of floors and peaks at one scale says about "this is a leak".
+// Evidence: what one window of floors and peaks at one scale shows about whether there is a leak.
 #pragma once
 
 #include <cstddef>
@@ -8,17 +8,17 @@
 
 namespace vramtrack {
 
-/// A growth has stopped when it has made no new high for this many times its longest gap between highs.
+/// A growth has stopped if it has reached no new high for this many times its longest gap between highs.
 inline constexpr double kStoppedGaps = 3;
 
-/// What the window must be judged against.
+/// The context in which the window is judged.
 struct EvidenceContext {
   std::optional<double> limit_bytes;
   double leak_prior = 0.1;          ///< share of growing series that leak; the larger it is, the less rivals weigh
   double min_duration_s = 300;      ///< a shorter growth is not material, unless memory ends sooner
   double min_growth_bytes = 0;      ///< a smaller growth is not material
   double first_bytes = 0;           ///< where the series began, or its program as far as it was seen
-  std::optional<Timestamp> regime;  ///< since when the series rises at its own rate: a window may begin there
+  std::optional<Timestamp> regime;  ///< since when the series has risen at its own rate: a window may begin there
 };
 
 /// One window, from `start` to `end`, of one level. Rival explanations carry weights relative to a leak's 1;
@@ -39,8 +39,8 @@ struct Evidence {
   double since_high_s = 0;   ///< since the floor's last new high
   double longest_gap_s = 0;  ///< between new highs
   double largest_step = 0;   ///< largest single rise, as a share of the net rise
-  double quiet_s = 0;        ///< how long the floor lay still before the growth began
-  int rises = 0;             ///< buckets whose floor made a new high
+  double quiet_s = 0;        ///< how long the floor was flat before the growth began
+  int rises = 0;             ///< buckets in which the floor reached a new high
   int buckets = 0;
   double noise = 0;
   double warm_up = 0;
@@ -52,20 +52,20 @@ struct Evidence {
   double most_confidence = 1;           ///< below 1: something that no window shows may explain the rise (Judge)
   std::optional<double> oom_in_s;       ///< at the window's mean rate
   std::optional<double> plateau_bytes;  ///< where a slowing growth would settle
-  bool material = false;                ///< enough growth, long enough
-  bool co_moving = false;               ///< peaks rise with the floors
-  bool new_high = false;                ///< above what this level has seen before the window
-  bool stopped = false;                 ///< no new high for a multiple of the longest gap
+  bool material = false;                ///< whether there is enough growth, for long enough
+  bool co_moving = false;               ///< whether peaks rise with the floors
+  bool new_high = false;                ///< whether it is above what this level has seen before the window
+  bool stopped = false;                 ///< whether there was no new high for a multiple of the longest gap
   bool loads = false;    ///< facts show that the program loads: no leak, whatever the window shows (Judge)
   bool decided = false;  ///< more than the curve shows that it is a leak: earlier runs or lifetimes (Judge)
   bool denied = false;   ///< the same, or lifetimes show that it is not a leak (Judge)
 
-  /// All gates are passed and the growth continues.
+  /// Whether all gates are passed and the growth continues.
   [[nodiscard]] bool admissible() const { return co_moving && new_high && !stopped; }
 };
 
 /// The most probable window of level `k` that ends at its last bucket, over a few candidate starts; nullopt
-/// when the level has too few buckets or its floor does not rise. O(48).
+/// if the level has too few buckets or its floor does not rise. O(48).
 std::optional<Evidence> weigh(const Scales& scales, std::size_t k, const EvidenceContext& context);
 
 /// The window of level `k` that begins at `start`, whatever it shows; nullopt as above. O(48).

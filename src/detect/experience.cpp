@@ -22,7 +22,7 @@ constexpr double kPriorRuns = 2;
 constexpr double kPriorLeaks = 0.1;
 /// Each run counts this much less than the one after it: a program may have been fixed, or broken.
 constexpr double kForgetting = 0.85;
-/// Bounds of the Bayes factor by the prior alone, and of all of them.
+/// Bounds of the Bayes factor by the prior alone, and of all factors together.
 constexpr double kLeastOdds = 1.0 / 8;
 constexpr double kMostPriorOdds = 8;
 constexpr double kMostOdds = 16;
@@ -41,14 +41,14 @@ constexpr double kLeastTolerance_bytes = 64 * kMiB;
 constexpr double kStillWarmingUp = 1.5;
 /// A run may be this far ahead of earlier ones; its floor is then compared with the floor of a longer span.
 constexpr double kAhead = 1.25;
-/// The weight of "as always" per odds against a leak: half of the time, a leak may hide below the envelope.
+/// The weight of "as always" per odds against a leak: in half of the cases, a leak may hide below the envelope.
 constexpr double kHides = 0.5;
 constexpr double kMostFamiliar = 16;
 /// Below the envelope, at an age at which no run rose: a slight weight, because the same work may come later.
 constexpr double kBelow = 0.25;
-/// Weight of a day like those before, per odds of one more by Laplace's rule of succession.
+/// Weight of a day like earlier ones, per odds of one more by Laplace's rule of succession.
 constexpr double kDayWeight = 3;
-/// Above the envelope by this many tolerances, an exponential tail shows no more.
+/// Above the envelope by more than this many tolerances, an exponential tail shows no more.
 constexpr double kMostExcess = 2;
 
 double mean_of(const std::vector<double>& values) {
@@ -73,7 +73,7 @@ bool leaked(const FinishedRun& run) {
   return run.outcome == RunOutcome::leaked || run.outcome == RunOutcome::out_of_memory;
 }
 
-/// The first age that is not below `age_s`; kPoints: it is beyond all of them.
+/// The first age that is not below `age_s`; kPoints if it is beyond all of them.
 std::size_t point_at(double age_s) {
   std::size_t point = 0;
   while (point < FinishedRun::kPoints && FinishedRun::age_s(point) < age_s) ++point;
@@ -196,8 +196,8 @@ ExperienceWord ProgramExperience::word(const Rise& rise, std::optional<Timestamp
   const Point& there = begin && points_[soon].runs > 0 ? points_[soon] : points_[std::min(at, soon)];
   const bool above_all = healthy_ > 0 && level > highest_bytes_ + highest_tolerance_bytes_;
   if (above_all && (reached > 0 || !begin)) {
-    // By chance, the next of n + 1 similar runs is the highest once in n + 1. How far above it is shows less the fewer
-    // they are: with n runs, Student's t of n degrees has a tail of the power n + 1, exponential only for large n.
+    // By chance, the next of n + 1 similar runs is the highest in one case of n + 1. How far above it is means less the
+    // fewer they are: with n runs, Student's t of n degrees has a tail of power n + 1, exponential only for large n.
     const int n = begin ? reached : healthy_;
     const double excess = (level - highest_bytes_ - highest_tolerance_bytes_) / highest_tolerance_bytes_;
     w.kind = Kind::left;

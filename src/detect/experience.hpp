@@ -13,11 +13,11 @@
 
 namespace vramtrack {
 
-/// Adds a finished run to what is known of its program. Runs that began together are ranks or replicas of one job: they
+/// Adds a finished run to what is known of its program. Runs that began together are ranks or replicas of one job and
 /// count once, with the highest of their levels. Only the last Program::kMostRuns are kept individually. Pure.
 void add_run(Program& program, const FinishedRun& run);
 
-/// `program` as it was known at `time`: without the runs that ended later. nullopt: nothing was known. Pure.
+/// `program` as it was known at `time`: without the runs that ended later. nullopt if nothing was known. Pure.
 std::optional<Program> as_known_at(const Program& program, Timestamp time);
 
 /// A rise of a series' floor.
@@ -34,7 +34,7 @@ struct ExperienceWord {
   enum class Kind : std::uint8_t {
     none,      ///< no run was seen at that age, or no run at all
     inside,    ///< its healthy predecessors rose like this
-    below,     ///< they did not rise then, but went higher
+    below,     ///< they did not rise then, but reached higher levels
     left,      ///< above all of them
     leaked,    ///< most of them leaked
     like_days  ///< it rose like this on earlier days, and fell again
@@ -42,7 +42,7 @@ struct ExperienceWord {
   Kind kind = Kind::none;
   double familiar = 0;  ///< weight of "as always", relative to a leak's 1; at most 16
   double odds = 1;      ///< Bayes factor for a leak against its rivals, from 1/8 to 16
-  int runs = 0;         ///< on which the word is based
+  int runs = 0;         ///< number of runs that it is based on
 
   /// Whether the rise is as expected of a healthy run.
   [[nodiscard]] bool explains() const { return kind == Kind::inside || kind == Kind::like_days; }
@@ -56,19 +56,19 @@ class ProgramExperience {
  public:
   explicit ProgramExperience(const Program& program);
 
-  /// `begin`: when the run of the rise began; nullopt: not known. O(1).
+  /// `begin`: when the run of the rise began; nullopt: unknown. O(1).
   [[nodiscard]] ExperienceWord word(const Rise& rise, std::optional<Timestamp> begin) const;
   /// "; 3 earlier runs of this program settled at 12.0 GiB after 9 min"; empty if the word decides nothing.
   [[nodiscard]] std::string describe(const ExperienceWord& word, const Scale& scale) const;
 
-  /// The known runs, whatever became of them.
+  /// The known runs, however they ended.
   [[nodiscard]] int runs() const { return runs_; }
 
  private:
   struct Point {
     double highest_bytes = 0;
     double tolerance_bytes = 0;
-    int runs = 0;  ///< healthy ones that reached the age
+    int runs = 0;  ///< healthy runs that reached the age
   };
 
   std::array<Point, FinishedRun::kPoints> points_{};
@@ -76,7 +76,7 @@ class ProgramExperience {
   int healthy_ = 0;
   int leaked_ = 0;
   double leak_probability_ = 0;  ///< of the next run, before it is seen
-  double highest_bytes_ = 0;     ///< of all healthy ones, at any age
+  double highest_bytes_ = 0;     ///< of all healthy runs, at any age
   double highest_tolerance_bytes_ = 0;
   double longest_warm_up_s_ = 0;
   double usual_warm_up_s_ = 0;
@@ -99,7 +99,7 @@ class Experience {
   [[nodiscard]] Days& days() { return days_; }
 
   [[nodiscard]] ExperienceWord word(const Rise& rise) const;
-  /// Whether, as far as experience goes, the rise is not the first morning of a daily load: the series was seen at this
+  /// Whether experience shows that the rise is not the first morning of a daily load: the series was seen at this
   /// time of an earlier day, or earlier runs of its program were seen at this age (or leaked).
   [[nodiscard]] bool knows_days(const Rise& rise) const;
   [[nodiscard]] std::string describe(const ExperienceWord& word, const Scale& scale) const;

@@ -7,18 +7,18 @@
 namespace vramtrack {
 namespace {
 
-/// A program that works for no more than this share of the time does not work yet: checks and conversions of weights.
+/// A program that works for no more than this share of the time is not working yet: it checks and converts weights.
 constexpr double kIdle = 0.05;
-/// From this share on it works.
+/// From this share on, it works.
 constexpr double kWorks = 0.10;
-/// What is read matches a rise within this factor: weights are converted, or kept in memory of the host as well.
+/// Bytes read match a rise within this factor: weights may be converted, or kept in host memory as well.
 constexpr double kMatches = 2;
-/// Growth that is matched by what is read while the program works is a load for at most this long: a data set is read,
+/// Growth that matches the bytes read while the program works is a load for at most this long: data sets are read,
 /// too.
 constexpr double kLoadAtWork_s = 30 * kSecondsPerMinute;
-/// A load of which nothing is known but that the program does not work yet.
+/// A load of which nothing is known except that the program does not work yet.
 constexpr double kLoadUnread_s = kSecondsPerHour;
-/// It continues if the last fifth of it brought at least this share of what is usual.
+/// It continues if its last fifth brought at least this share of the usual amount.
 constexpr double kRecent = 0.2;
 constexpr double kGoesOnShare = 0.25;
 /// More than this share of the time must have been seen.
@@ -35,7 +35,7 @@ void Track::observe(Timestamp time, double total) {
   else
     points_.push_back({time, total});
   if (points_.size() <= kMost) return;
-  // What lies further back is kept more coarsely: every second point of the older half goes.
+  // Older points are kept more coarsely: every second point of the older half is dropped.
   std::size_t kept = 0;
   for (std::size_t i = 0; i < points_.size(); ++i)
     if (i % 2 == 0 || i >= kMost / 2) points_[kept++] = points_[i];
@@ -106,7 +106,7 @@ std::optional<Load> Facts::load(Timestamp life, Timestamp start, Timestamp end, 
     return Load{track == &read_ ? matched : std::nullopt, false, lately >= kGoesOnShare * kRecent * *matched};
   }
   if (busy_.empty()) return std::nullopt;
-  // Until the first work, and for a rise of which that was most.
+  // Until the program first works, and for a rise that took place mostly before.
   const auto work = busy_.first_at_rate(kWorks, life);
   const Timestamp until = work ? std::min(*work, end) : end;
   const double loading_s = seconds_between(start, until);

@@ -6,7 +6,7 @@ namespace vramtrack {
 namespace {
 
 constexpr Duration kFinestWidth = std::chrono::seconds{10};
-/// A rise is looked at in at most this many slots.
+/// A rise is examined in at most this many slots.
 constexpr double kSlotsOfRise = 32;
 
 }  // namespace
@@ -34,7 +34,7 @@ void FloorCurve::fold() {
     auto& floors = floors_[level];
     if (newest_[level] >= slot) {
       float& floor = floors[place_of(slot)];
-      // The coarser slots that hold this one were already as low before.
+      // The coarser slots that contain this one were already as low before.
       if (floor >= 0 && floor <= last_bytes_) return;
       floor = last_bytes_;
       continue;

@@ -27,7 +27,7 @@ class FloorCurve {
   /// Times must not decrease; an equal time replaces the value before it. O(1).
   void observe(Timestamp time, double bytes);
 
-  /// The lowest floor of the slots of `level` that touch [from, to]; nullopt: none of them has a sample. O(slots).
+  /// The lowest floor of the slots of `level` that overlap [from, to]; nullopt if none of them has a sample. O(slots).
   [[nodiscard]] std::optional<double> floor_between(std::size_t level, Timestamp from, Timestamp to) const;
   /// The finest level at which a rise of this duration takes at most 32 slots; the last level if there is none.
   [[nodiscard]] static std::size_t level_for(double duration_s);
@@ -45,10 +45,10 @@ class FloorCurve {
   [[nodiscard]] std::optional<double> floor_in(std::size_t level, std::int64_t slot) const;
   void fold();
 
-  std::array<std::array<float, kSlots>, kLevels> floors_{};  ///< below 0: no sample
+  std::array<std::array<float, kSlots>, kLevels> floors_{};  ///< negative: no sample
   std::array<std::int64_t, kLevels> newest_{};               ///< the slot up to which `floors_` reaches
   bool any_ = false;
-  Timestamp last_{};  ///< a sample that is not in `floors_` yet: its value may be replaced
+  Timestamp last_{};  ///< of a sample that is not in `floors_` yet: its value may be replaced
   float last_bytes_ = 0;
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 /// The residuals' autocorrelation is never taken to be higher than this: (1 + r) / (1 - r) has no upper bound.
 constexpr double kMostAutocorrelation = 0.95;
-/// Points below which nothing is forecast, and below which no parabola is tried.
+/// With fewer points, nothing is forecast, or no parabola is tried.
 constexpr std::size_t kLeastPoints = 3;
 constexpr std::size_t kParabolaPoints = 6;
 /// The curvature of a parabola must be at least this many standard errors: 1 %, two-sided.
@@ -27,7 +27,7 @@ constexpr double kTreadShare = 0.5;
 // The terms of the variance of the logarithm of the time left, each as a standard deviation.
 constexpr double kFloorSigma = 0.1;   ///< no forecast is better than this
 constexpr double kDriftSigma = 0.15;  ///< change of rate, per e-fold of how far beyond the window one looks
-constexpr double kMostSigma = 1.5;    ///< beyond this (a factor of 7 either way), a forecast is meaningless anyhow
+constexpr double kMostSigma = 1.5;    ///< beyond this (a factor of 7 in either direction), a forecast is meaningless
 /// As a divisor, headroom is never taken to be less than this share of the limit.
 constexpr double kLeastHeadroom = 0.001;
 /// Growth whose centroid lies above this may be accelerating; a parabola is then tried.
@@ -70,7 +70,7 @@ Interval theil_sen(const std::vector<double>& t, const std::vector<double>& y, d
   const double reach = kZ90 * std::sqrt(variance) / 2;
   const auto count = static_cast<double>(pairs);
   const auto index = [&](double rank) { return static_cast<std::size_t>(std::clamp(rank, 0.0, count - 1)); };
-  // Three of some thousand slopes, in ascending order: each parts the others, and the outer two leave few between them.
+  // Three of some thousand slopes, in ascending order: each splits the others; the outer two leave few between them.
   const std::span<double> all(slopes.data(), pairs);
   const std::size_t middle_at = index(count / 2);
   const std::size_t low_at = index(count / 2 - reach);
@@ -88,7 +88,7 @@ struct Parabola {
   double curvature = 0;
   double curvature_se = 0;
   double squares = 0;          ///< sum of the squared residuals
-  double autocorrelation = 0;  ///< of these
+  double autocorrelation = 0;  ///< the autocorrelation of these
 
   [[nodiscard]] bool bends_upwards() const { return curvature > kCurvatureErrors * curvature_se; }
   /// Time after the last point at which it has risen by `headroom`; nullopt if it never does.
@@ -98,7 +98,7 @@ struct Parabola {
   }
 };
 
-/// Residuals whose squares sum to `least_squares` are rounding.
+/// Residuals whose squares sum to at most `least_squares` are rounding errors.
 std::optional<Parabola> parabola_through(const std::vector<double>& t, const std::vector<double>& y,
                                          double least_squares) {
   const auto n = static_cast<double>(t.size());
@@ -145,7 +145,7 @@ std::optional<Parabola> parabola_through(const std::vector<double>& t, const std
 }
 
 /// Floors and peaks of the window's buckets, by the seconds since its start. Bytes are counted from the first floor:
-/// however high the level, sums over them round alike, and ties are decided alike.
+/// at any level, sums over them then round alike, and ties are decided alike.
 struct Stretch {
   std::vector<double> t, floors, peaks;
 
@@ -169,8 +169,8 @@ Stretch stretch_of(const Scales& scales, const Evidence& window) {
   return out;
 }
 
-/// What most_left_of_slowing() gives, of one stretch. Of the curvatures that the residuals allow, the least; these are
-/// correlated.
+/// The result of most_left_of_slowing() for one stretch. Of the curvatures that the residuals allow, the least; the
+/// residuals are correlated.
 std::optional<double> most_left(const std::vector<double>& t, const std::vector<double>& floors, double rounding) {
   const auto parabola = parabola_through(t, floors, static_cast<double>(t.size()) * rounding * rounding);
   if (!parabola) return std::nullopt;
@@ -191,8 +191,8 @@ struct KinkTime {
 };
 
 /// A window may reach back beyond the moment at which the growth began. A parabola takes such a kink for acceleration
-/// and ends too soon; a straight line ends too late. What comes before the kink is left out if a broken line explains
-/// the floors better than both. nullopt: there is no kink.
+/// and ends too soon; a straight line ends too late. The part before the kink is excluded if a broken line explains
+/// the floors better than both. nullopt if there is no kink.
 std::optional<KinkTime> leave_out_what_is_before_a_kink(Stretch& stretch, double least_squares) {
   const auto kink = broken_line(stretch.t, stretch.floors);
   // A change of rate that even the narrowest interval of a forecast covers is not a kink.
@@ -214,7 +214,7 @@ std::optional<KinkTime> leave_out_what_is_before_a_kink(Stretch& stretch, double
   const double time_s = stretch.t[kink->at];
   const double before = kink->early_slope_per_s * (time_s - stretch.t.front());
   const bool stood = before <= kStandShare * (stretch.floors.back() - stretch.floors.front());
-  // The growth began in a bucket next to this point: if there are enough others, it does not count for the rate.
+  // The growth began in a bucket next to this point: if there are enough others, it is not used for the rate.
   stretch.drop_first(kink->at + (n - kink->at > kLeastPoints ? 1 : 0));
   return KinkTime{time_s, stood};
 }

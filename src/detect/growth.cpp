@@ -13,13 +13,13 @@
 namespace vramtrack {
 namespace {
 
-/// The onset is looked at again when the growth is this many times as old.
+/// The onset is determined again when the growth is this many times as old.
 constexpr double kReviewRatio = 1.25;
 constexpr double kForecastRatio = 1.1;
 /// Buckets, and a share of the growth's age, by which a scale must disagree with the onset to move it.
 constexpr double kResolution = 2;
 constexpr double kOnsetShare = 0.05;
-/// How far back before the onset one looks, as a share of the growth's age.
+/// How far to look back before the onset, as a share of the growth's age.
 constexpr double kLookBack = 0.5;
 constexpr std::size_t kLeastPoints = 6;
 /// A step of this share of the rise, or of its earlier part, is a load.
@@ -31,22 +31,22 @@ constexpr double kMostlyJump = 0.4;
 constexpr double kNewHighShare = 0.05;
 /// A load that takes more buckets is a growth: see changes_regime().
 constexpr std::size_t kMostLoadBuckets = 3;
-/// A step is a load beside steps that are this many times smaller.
+/// A step is a load if the other steps are this many times smaller.
 constexpr double kMuchLarger = 3;
 /// Rates within this factor belong to one growth.
 constexpr double kAlikeRates = 3;
-/// A rise at less than this share of the rate before, which has lasted for three times as long, straight, is another.
+/// A straight rise at less than this share of the previous rate, which has lasted three times as long, is another one.
 constexpr double kSlower = 0.3;
 constexpr double kOutlasts = 3;
-/// Half of the growth given back ends it.
+/// If half of the growth is released, it ends.
 constexpr double kHalfKept = 0.5;
-/// No new high for this long, and for this share of its age: how long it has stood still is looked at, and again after
-/// as long.
+/// After no new high for this long, and for this share of its age, the standstill is measured, and again after
+/// the same time.
 constexpr double kUnseen_s = kSecondsPerMinute;
 constexpr double kUnseenShare = 0.02;
 
-/// Floors by the time at which each was: a rising floor is that of the beginning of its bucket. Bytes are counted from
-/// the first one's: however high the level, sums over them round alike, and ties are decided alike.
+/// Floors by the time at which each occurred: a rising floor is that of its bucket's beginning. Bytes are counted from
+/// the first one's: at any level, sums over them then round alike, and ties are decided alike.
 struct Floors {
   std::vector<double> t, bytes;
   Timestamp from{};
@@ -57,7 +57,7 @@ struct Floors {
   [[nodiscard]] double rise() const { return bytes.back() - bytes.front(); }
 };
 
-/// The finest level, from `finest` on, that reaches back to `time` or has forgotten nothing.
+/// The finest level, starting with `finest`, that reaches back to `time` or has forgotten nothing.
 std::size_t reaching(const Scales& scales, std::size_t finest, Timestamp time) {
   std::size_t k = finest;
   while (k + 1 < Scales::kLevels && scales.level(k).size() == Level::kCapacity &&
@@ -84,8 +84,8 @@ Floors floors_since(const Scales& scales, std::size_t k, Timestamp since) {
   return out;
 }
 
-/// Of the buckets that begin no earlier than at `onset`: the one that holds it holds what was before, too, such as a
-/// load, however coarse it is.
+/// The floors of the buckets that begin at `onset` or later: the one that contains it also contains what was before,
+/// such as a load, however coarse it is.
 Floors floors_from(const Scales& scales, std::size_t k, Timestamp onset) {
   return floors_since(scales, k, onset + from_seconds(Scales::width_s(k)) - Duration{1});
 }
@@ -107,7 +107,7 @@ Fit line_through(const Floors& floors, std::size_t from, std::size_t to) {
   return fit_slope(moments_of(part(floors.t, from, to), part(floors.bytes, from, to)));
 }
 
-/// What comes before a large step, a load, is not part of what has risen by `net_bytes` from `hint` on.
+/// Excludes what comes before a large step, a load, from a rise of `net_bytes` since `hint`.
 void leave_out_loads_before(Floors& floors, Timestamp hint, double net_bytes) {
   std::size_t from = 0;
   for (std::size_t i = 1; i < floors.t.size() && floors.at(floors.t[i]) <= hint; ++i)
@@ -117,7 +117,7 @@ void leave_out_loads_before(Floors& floors, Timestamp hint, double net_bytes) {
   floors.bytes.erase(floors.bytes.begin(), floors.bytes.begin() + static_cast<std::ptrdiff_t>(from));
 }
 
-/// The last floor at the beginning that a load led to: a step much larger than all that follow, which rise on.
+/// The last floor at the beginning that a load led to: a step much larger than all that follow, which keep rising.
 std::size_t end_of_load(const Floors& floors) {
   const std::size_t n = floors.t.size();
   double largest_after = 0;
@@ -138,7 +138,7 @@ struct Onset {
   double resolution_s = 0;
 };
 
-/// Where the floor, which stood, began to rise; nullopt if it did not stand, or bends.
+/// Where the floor, which had stood still, began to rise; nullopt if it had not, or if it bends.
 std::optional<Onset> end_of_standstill(const Floors& floors) {
   const std::size_t n = floors.t.size();
   const auto kink = n < kLeastPoints ? std::nullopt : broken_line(floors.t, floors.bytes);
@@ -177,8 +177,8 @@ std::optional<Onset> earlier_part(const Floors& floors, Timestamp onset, double 
   return Onset{floors.at(floors.t[i]), floors.base_bytes + floors.bytes[i], floors.width_s};
 }
 
-/// Whether the floors show that the growth began at `other` and not at `onset`: what moves an onset is evidence, and
-/// not that the best place is another one each time.
+/// Whether the floors show that the growth began at `other` and not at `onset`: an onset is moved by evidence, not
+/// because the best place is a different one each time.
 bool refutes(const Floors& floors, Timestamp onset, Timestamp other) {
   const auto squares = [&](Timestamp knot) {
     return squares_with_knot(floors.t, floors.bytes, seconds_between(floors.from, knot));
@@ -197,7 +197,7 @@ std::size_t Growth::level(const Scales& scales, std::size_t finest) const {
 
 void Growth::see(const Scales& scales, std::size_t finest, const Evidence& e, double confidence, Timestamp now) {
   const bool is_jump = e.largest_step >= kMostlyJump;
-  // What first looked like a jump, and what came after it, has become a growth: only now is it known where it began.
+  // What first looked like a jump, and its aftermath, has become a growth: only now is it known where it began.
   if (!lives_ && e.start <= high_at_ && e.start >= onset_ - from_seconds(kOnsetShare * seconds_between(onset_, now)))
     lives_ = true;  // it had only stood still, and the window reaches back into it
   if (!lives_ || (of_jump_ && !is_jump)) {
@@ -208,7 +208,7 @@ void Growth::see(const Scales& scales, std::size_t finest, const Evidence& e, do
     onset_ = e.start;
     onset_bytes_ = e.start_bytes;
   }
-  // Ripples on what stands still do not keep it alive.
+  // Ripples on a level that stands still do not keep it alive.
   const double top_bytes = e.start_bytes + e.net_bytes;
   if (top_bytes - high_bytes_ > kNewHighShare * std::max(0.0, high_bytes_ - onset_bytes_)) {
     seen_ = high_at_ = now;
@@ -308,7 +308,7 @@ void Growth::check(const Scales& scales, std::size_t finest, bool stands, Timest
   if (stands || seconds_between(seen_, now) < std::max(kUnseen_s, kUnseenShare * seconds_between(onset_, now))) return;
   seen_ = now;
   const Pause pause = pause_of(scales, finest, onset_, high_bytes_ - onset_bytes_, now);
-  // A short rise has ended sooner than a pause has: what comes next is another growth.
+  // A short rise ends sooner than a pause does: what comes next is another growth.
   lives_ = pause.still_s <= std::min(pause.longest_s(), std::max(kUnseen_s, kOutlasts * pause.rose_s));
 }
 

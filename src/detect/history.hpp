@@ -29,7 +29,7 @@ class History {
   /// Times must not decrease. O(1) amortised.
   void observe(Timestamp time, double bytes);
 
-  /// The span that holds `time`, or the last one before it; nullopt before the first sample.
+  /// The span that contains `time`, or the last one before it; nullopt before the first sample.
   [[nodiscard]] std::optional<Span> at(Timestamp time) const;
 
   [[nodiscard]] const std::vector<Span>& spans() const { return spans_; }

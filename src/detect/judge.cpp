@@ -17,8 +17,8 @@ namespace {
 /// Levels with less drift evidence (nats) than this are not weighed: even at best, chance would weigh 5 x 3 e^-2 = 2
 /// (five starts, a mix of three bets), twice as much as a leak.
 constexpr float kLeastNats = 2;
-/// The confidence that confirms a suspicion, and the lower one that does when little time is left: at most lead-time,
-/// or this share of the growth's life, whichever is longer.
+/// The confidence that confirms a suspicion, and the lower one that does so when little time is left: at most
+/// lead-time, or this share of the growth's life, whichever is longer.
 constexpr double kConfirmed = 0.95;
 constexpr double kConfirmedLate = 0.83;
 /// At the end of a recording, there is no more evidence to wait for.
@@ -27,8 +27,8 @@ constexpr double kLateLeft_s = kSecondsPerHour;
 constexpr double kLateLifeShare = 0.25;
 /// If a rise's siblings stand still and give it these odds, it is not part of a daily load; three siblings are enough.
 constexpr double kNoDayOdds = 2;
-/// While there is time, nothing is suspected of which more than one in ten is healthy: with more evidence, half of what
-/// would be suspected at confidence-threshold is not.
+/// While there is time, nothing is suspected if more than one in ten such rises is healthy: with more evidence, half of
+/// what would be suspected at confidence-threshold is not.
 constexpr double kEarlyNews = 0.9;
 /// A growth begins with this share of min-growth-mb.
 constexpr double kGrowthShare = 0.125;
@@ -39,7 +39,7 @@ constexpr double kSameRate = 0.5;
 constexpr double kHalfKept = 0.5;
 /// A rise beyond this share of the limit is not taken for a load only because of its age, or before the first work.
 constexpr double kFullShare = 0.98;
-/// If peaks fall below this share of where the growth began, or kNothingShare of the highest level, all was released.
+/// If peaks fall below this share of the growth's first level, or kNothingShare of the highest level, all was released.
 constexpr double kReleasedShare = 0.5;
 
 /// A rise resembles those of earlier runs if its rate is within this factor of theirs. The rates of unrelated rises
@@ -62,26 +62,26 @@ constexpr const char* kAllReleased = "the memory was released";
 constexpr float kRestartShare = 0.2F;
 /// Up to this share of the limit, or of the highest level, counts as nothing: a driver's context, a desktop.
 constexpr double kNothingShare = 0.05;
-/// A program has not begun to fill the memory while it holds no more than this share of that above what it began with.
+/// A program has not begun to fill the memory while it holds no more than this share of it above its first level.
 constexpr double kStartShare = 0.2;
-/// A program that fell from this share of the limit had met the limit: the level it had reached is not held against the
+/// A program that fell from this share of the limit had reached the limit: its level then is not held against the
 /// next program.
 constexpr double kAtLimitShare = 0.9;
 
 // Which windows are weighed, and how their results combine.
 
-/// A coarser level sees a rise from further back when its window starts earlier than the finer one's by this share of
+/// A coarser level sees a rise from further back if its window starts earlier than the finer one's by this share of
 /// the finer one's length.
 constexpr double kFurtherBack = 0.5;
-/// A rise is separate if the floor lay still before it for this share of its duration: that an earlier rise settled
-/// says nothing about it.
+/// A rise is separate if the floor was flat before it for this share of its duration: that an earlier rise settled
+/// does not bear on it.
 constexpr double kOwnQuiet = 0.5;
 /// If one step makes up this share of a window's rise, the window is a jump and its aftermath: it cannot show settling.
 constexpr double kJumpShare = 0.4;
 /// From this probability on, an alarm may be near, and a level is weighed at every close.
 constexpr double kNearAlarm = 0.3;
 /// Otherwise size / kSizePerSkip closes are skipped: a full level (48 buckets) is weighed at every fifth close, and at
-/// every ninth while its window does not pass the gates and nothing stands that it could hold.
+/// every ninth while its window does not pass the gates and nothing stands that it could support.
 constexpr std::size_t kSizePerSkip = 12;
 constexpr std::size_t kSizePerLongSkip = 6;
 /// Windows whose probability is within this of the highest count as about equally probable.
@@ -96,7 +96,7 @@ EvidenceContext Judge::context() const {
   return out;
 }
 
-/// The coarsest level whose buckets still hold one sample each, else the finest of all: finer ones show the same.
+/// The coarsest level in which each bucket still holds one sample, else the finest of all: finer ones show the same.
 std::size_t Judge::finest_useful() const {
   const double period_s = period_.median_s();
   std::size_t k = 0;
@@ -112,22 +112,22 @@ bool Judge::beyond_horizon(const Evidence& e) const {
   return e.oom_in_s && *e.oom_in_s > config_.horizon_days * kSecondsPerDay;
 }
 
-/// Little of its life is left: what is likelier than not is then worth reporting.
+/// Whether little of its life is left: anything likelier than not is then worth reporting.
 bool Judge::is_late(const Evidence& e) const {
   if (!e.oom_in_s) return false;
   const double life_s = e.duration_s + *e.oom_in_s;
   return *e.oom_in_s <= std::max({kLateLeft_s, config_.lead_time_minutes * kSecondsPerMinute, kLateLifeShare * life_s});
 }
 
-/// Whether a growth is news: it is if it is likely enough, and while there is time, that takes more. A rise that may be
-/// a load is none before that can be ruled out.
+/// Whether a growth is news: if it is likely enough, which requires more while there is time. A rise that may be
+/// a load is not news until that can be ruled out.
 bool Judge::is_news(const Evidence& e) const {
   if (e.most_confidence <= kMayBeLoad) return false;
   const bool has_time = e.oom_in_s && !e.decided && !is_late(e);
   return confidence_in(e) >= std::max(config_.confidence_threshold, has_time ? kEarlyNews : 0);
 }
 
-/// Evidence held from before does not help a window that shows none itself: such a window is of another, steeper rise.
+/// Evidence held from before does not help a window that shows none itself: such a window belongs to another, steeper
 bool Judge::suspects(const Evidence& e) const {
   return e.probability >= kKeepProbability && e.material && e.admissible() && !beyond_horizon(e) && is_news(e) &&
          samples_ >= static_cast<std::uint64_t>(config_.minimum_samples);

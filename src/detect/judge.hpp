@@ -81,7 +81,7 @@ class Judge final : public Detector {
   void on_finest();
   void observe_derived();
   void observe_steps();
-  /// The derived series whose finding stands for this one; null: this one's own finding counts.
+  /// The derived series whose finding represents this one; null: this one's own finding counts.
   [[nodiscard]] const Derived* spokesman() const;
   [[nodiscard]] Finding derived_finding(const Derived& derived) const;
   void weigh_level(std::size_t k);
@@ -97,11 +97,11 @@ class Judge final : public Detector {
   [[nodiscard]] std::optional<Load> load_of(Timestamp start, Timestamp end, double net_bytes) const;
   [[nodiscard]] std::optional<Evidence> loading() const;
   [[nodiscard]] bool is_full() const;
-  /// The life that its memory is in.
+  /// The life of the program that holds its memory.
   struct Life {
     Timestamp begin{};
-    double bytes = 0;    ///< what it held then
-    bool known = false;  ///< that it began then
+    double bytes = 0;    ///< the memory held then
+    bool known = false;  ///< whether it is known to have begun then
   };
   [[nodiscard]] Life life() const;
   void restart(bool keep_highs);
@@ -138,11 +138,11 @@ class Judge final : public Detector {
   Of of_;
   Scales scales_;
   Creep creep_;
-  Derived creeping_;  ///< of the creep, from when it first became meaningful
+  Derived creeping_;  ///< the creep, from when it first became meaningful
   Distributions distributions_;
-  Derived shifting_;  ///< of the shift that all quantiles share, in a busy series
-  Derived cycling_;   ///< by what is left after each of its cycles
-  Derived doubling_;  ///< as a pool that doubles
+  Derived shifting_;  ///< the shift that all quantiles share, in a busy series
+  Derived cycling_;   ///< what remains after each of its cycles
+  Derived doubling_;  ///< the pool, if it doubles
   Jumps jumps_;
   PeriodEstimate period_;
   Timestamp before_{};  ///< time and bytes of the sample before the last
@@ -157,30 +157,30 @@ class Judge final : public Detector {
   Timestamp last_{};
   std::uint64_t samples_ = 0;
   float last_bytes_ = 0;
-  /// When the program was last seen with next to nothing, else the first sample, and what it held then.
+  /// When the program was last seen with next to nothing, else the first sample; and the memory it held then.
   Timestamp life_{};
   float life_bytes_ = 0;
-  bool began_ = false;     ///< that its life began at `life_` is known, and not only that nothing was seen before
+  bool began_ = false;     ///< its life is known to have begun at `life_`, rather than merely not seen before
   bool again_ = false;     ///< it started over at `life_`, with a restart
   float epoch_first_ = 0;  ///< the first sample since the last restart
   float epoch_high_ = 0;   ///< highest peak since the last restart
   std::array<float, Scales::kLevels> probability_{};
   std::array<bool, Scales::kLevels> loads_{};  ///< the level's window shows a load
   std::optional<Timestamp> loaded_until_;      ///< when facts last showed a load that continued
-  /// For each level's window: where it starts, and how probable it is that the rise continues, by its shape alone.
+  /// For each level's window: its start, and the probability that the rise continues, by its shape alone.
   struct Going {
     Timestamp start{};
     double probability = 1;
   };
   std::array<Going, Scales::kLevels> going_{};
-  /// For each level's window: the rise to which probability_ refers.
+  /// For each level's window: the rise that probability_ refers to.
   struct Rising {
     Timestamp start{};
     double net_bytes = 0;
   };
   std::array<Rising, Scales::kLevels> rises_{};
-  /// The strongest evidence of the present growth. A rival that it has ruled out stays ruled out while the growth goes
-  /// on, even when the windows no longer show it.
+  /// The strongest evidence of the present growth. A rival that it has ruled out remains ruled out while the growth
+  /// continues, even when the windows no longer show it.
   struct Held {
     double probability = 0;
     Timestamp start{};
@@ -192,7 +192,7 @@ class Judge final : public Detector {
     bool ends_in_sight = false;  ///< it would fill the memory before the horizon
   } held_;
   Growth growth_;
-  std::optional<bool> is_held_;  ///< as of this close: it is asked for a suspicion and for an alert
+  std::optional<bool> is_held_;  ///< as of this close: used for both a suspicion and an alert
   bool was_slow_ = false;        ///< the present growth was slow_growth: its end lay beyond the horizon
   std::array<std::uint8_t, Scales::kLevels> skip_{};  ///< closes until the level is weighed again
   Standing suspicion_;

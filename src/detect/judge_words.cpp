@@ -29,7 +29,7 @@ constexpr double kMillion = 1e6;
 
 std::string chance_words(double nats) {
   if (nats > std::log(kMillion)) return "less than 1 in a million";
-  // Two digits: the rest of it is noise.
+  // Two digits: more would be noise.
   const double odds = std::exp(nats);
   const double unit = std::pow(10.0, std::max(0.0, std::floor(std::log10(odds)) - 1));
   return fmt::format("1 in {}", format_number(static_cast<std::uint64_t>(std::round(odds / unit) * unit)));
@@ -87,7 +87,7 @@ Finding Judge::finding() const {
   } else {
     const double matters = std::max(min_growth_bytes(), kMattersShare * static_cast<double>(epoch_high_));
     describe_rest(f, scales_, jumps_, {last_, static_cast<double>(last_bytes_), matters, finest_useful(), figures_});
-    // What rests now is not why it is suspected.
+    // What rests now is not the reason for the suspicion.
     if (f.stage == Stage::suspected) f.because = pause_words(suspicion_, "the suspicion will be dropped");
     if (const LifetimesWord word = given_back ? lifetimes_of(*e) : LifetimesWord{}; word.denies())
       f.because = fmt::format("rose {} in {}, but {}", figures_.bytes(e->net_bytes), figures_.span(e->duration_s),
@@ -98,7 +98,7 @@ Finding Judge::finding() const {
   return f;
 }
 
-/// Why something stands that nothing supports at this moment.
+/// Why something stands although nothing supports it at this moment.
 std::string Judge::pause_words(const Standing& standing, std::string_view otherwise) const {
   return fmt::format("rose {} over {}, but has not grown for {}: {} unless it grows again",
                      figures_.bytes(standing.net_bytes()), figures_.span(standing.duration_s()),
@@ -107,7 +107,7 @@ std::string Judge::pause_words(const Standing& standing, std::string_view otherw
 
 Finding Judge::derived_finding(const Derived& derived) const {
   Finding f = derived.judge().finding();
-  if (f.leak && !derived.alerts()) {  // confirmed by its own judge while it meant nothing for the series
+  if (f.leak && !derived.alerts()) {  // confirmed by its own judge while it had no meaning for the series
     f.leak = false;
     f.stage = Stage::suspected;
     f.state = State::growing;
@@ -130,7 +130,7 @@ Finding Judge::derived_finding(const Derived& derived) const {
   return f;
 }
 
-/// Whether the series rises, whatever the reason: likelier than chance, and going on.
+/// Whether the series rises, whatever the reason: this is likelier than chance, and it continues.
 bool Judge::rises(const Evidence& e) {
   return e.admissible() && (e.probability >= kGrowingProbability || e.noise <= kReportedNoise);
 }

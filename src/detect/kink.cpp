@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kLeastPoints = 3;
 
 /// y = a + b t + c hinge: c from what the line leaves of y and of hinge (Frisch & Waugh, Econometrica 1, 1933). What it
-/// leaves of y sums to nothing, alone and times t, and the hinge is nothing before the knot: only what is beyond the
+/// leaves of y sums to zero, alone and times t, and the hinge is zero before the knot: only what is beyond the
 /// knot is summed up.
 class BrokenLines {
  public:
@@ -24,7 +24,7 @@ class BrokenLines {
     }
   }
 
-  /// The best one whose lines meet at `knot_s`; `Kink::at` is left to the caller.
+  /// The best broken line that bends at `knot_s`; `Kink::at` is left to the caller.
   [[nodiscard]] Kink at(double knot_s) const {
     double hinge = 0;
     double hinge_t = 0;

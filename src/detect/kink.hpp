@@ -12,11 +12,11 @@ namespace vramtrack {
 inline constexpr int kLineParameters = 2;
 inline constexpr int kParabolaParameters = 3;
 inline constexpr int kKinkParameters = 6;
-/// A line that misses the floors by this share of their rise fits as well as can be determined: buckets and pages round
-/// by more.
+/// A line that misses the floors by no more than this share of their rise fits as well as can be determined: buckets
+/// and pages round by more.
 inline constexpr double kRoundingShare = 0.001;
 /// If the part before a kink makes up less than this share of the rise, the growth began at the kink. A leak that was
-/// slow before has more.
+/// slow before has a larger one.
 inline constexpr double kStandShare = 0.05;
 
 /// Two straight lines that meet at a point of the stretch.
@@ -27,8 +27,8 @@ struct Kink {
   double squares = 0;  ///< sum of the squared residuals
 };
 
-/// The least-squares broken line through (t, y), with at least three points before its knot and three after it, the
-/// knot included; nullopt if there are too few points. REQUIRES: t rises. O(n^2), n <= 48: some us.
+/// The least-squares broken line through (t, y), with at least three points before its knot and three from its knot
+/// on; nullopt if there are too few points. REQUIRES: t rises. O(n^2), n <= 48: some us.
 std::optional<Kink> broken_line(const std::vector<double>& t, const std::vector<double>& y);
 
 /// The sum of the squared residuals of the best broken line whose lines meet at `knot_s`. REQUIRES: t rises. O(n).
@@ -36,7 +36,7 @@ double squares_with_knot(const std::vector<double>& t, const std::vector<double>
 
 /// Whether a model with `more` additional parameters explains n points better than another, by the Bayesian information
 /// criterion: n ln(squares) + parameters ln(n) (Schwarz, Annals of Statistics 6, 1978). Sums below `least_squares` are
-/// rounding, whatever the model.
+/// rounding errors under any model.
 bool explains_better(double squares, double other_squares, double least_squares, std::size_t n, int more);
 
 }  // namespace vramtrack

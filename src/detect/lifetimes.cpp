@@ -8,34 +8,34 @@
 namespace vramtrack {
 namespace {
 
-/// What was reported longer ago than this says nothing about now.
+/// Anything reported longer ago than this is out of date.
 constexpr double kStale_s = 180;
 /// The lines must explain this share of a rise.
 constexpr double kExplains = 0.5;
 /// The first half of the rise must have brought this share of it: what came later cannot have been released yet.
 constexpr double kFirstHalf = 0.15;
-/// It stays if this share of what the first half brought is still live, and of what was allocated then as much, within
-/// kAlike, as of what was allocated in the second half.
+/// It stays if this share of what the first half brought is still live, and if as much, within kAlike, of what was
+/// allocated then is live as of what was allocated in the second half.
 constexpr double kStays = 0.75;
 constexpr double kAlike = 0.9;
-/// It dies if no more than this share is.
+/// It dies if no more than this share is still live.
 constexpr double kDies = 0.25;
-/// What is younger may be temporary.
+/// Younger memory may be temporary.
 constexpr double kYoung_s = 60;
 /// A shorter rise may be the temporary memory of a step.
 constexpr double kShortest_s = 240;
-/// A line has stopped if it has allocated nothing for as long, for three of the rise's pauses, and for a quarter of the
-/// rise.
+/// A line has stopped if it has allocated nothing for this long, for three of the rise's pauses, and for a quarter of
+/// the rise.
 constexpr double kStopped_s = 120;
 constexpr double kStoppedPauses = 3;
 constexpr double kStoppedShare = 0.25;
-/// As experience: odds that nothing but the observation of thousands of runs could exceed.
+/// As for experience: odds that only the observation of thousands of runs could exceed.
 constexpr double kOdds = 16;
 
 constexpr std::size_t kMostPoints = 256;
 constexpr std::size_t kMostLines = 24;
 
-/// What a line allocated between two ages, and what is live of it: stretches count as far as they overlap.
+/// What a line allocated between two ages, and the live part of it: stretches count as far as they overlap.
 struct Born {
   double allocated_bytes = 0, live_bytes = 0;
   [[nodiscard]] double share() const { return allocated_bytes > 0 ? live_bytes / allocated_bytes : 0; }
@@ -93,7 +93,7 @@ void Lifetimes::take(Timestamp time, const std::vector<SiteLifetimes>& sites) {
     const double young_bytes = born_between(site, 0, kYoung_s).live_bytes;
     points.push_back({time, site.live_bytes, std::max(0.0, site.live_bytes - young_bytes)});
     if (points.size() <= kMostPoints) continue;
-    // What lies further back is kept more coarsely: every second point of the older half goes.
+    // Older points are kept more coarsely: every second point of the older half is dropped.
     std::size_t kept = 0;
     for (std::size_t i = 0; i < points.size(); ++i)
       if (i % 2 == 0 || i >= kMostPoints / 2) points[kept++] = points[i];

@@ -16,9 +16,9 @@ extern const DetectorInfo linear_trend_detector;
 namespace {
 
 /// An active alert whose line still holds is judged again at one sample in this many of the window, four times less
-/// often than it is looked at: this can only end it a little later.
+/// often than it is checked: this can only end it a little later.
 constexpr double kJudgeOneIn = 16;
-/// p below which a rise that is not yet confirmed is called growing, and above 1 - p of which a fall is called a fall.
+/// A rise that is not yet confirmed is called growing if its p is below this, and a fall a fall if p is above 1 - this.
 constexpr double kSignificant = 0.05;
 constexpr double kSignificantFall = 0.95;
 /// An alert that ends with less than this share of the growth left ended because the memory was released.
@@ -36,7 +36,7 @@ class LinearTrend final : public AlertingDetector {
   void observe(Timestamp time, double used_bytes) override {
     if (window_.empty() || time > window_.last()) ++seen_;
     window_.observe(time, used_bytes);
-    // A replaced value is looked at in the same way as the first.
+    // A replaced value is examined in the same way as the first.
     const std::uint64_t unseen = seen_ - looked_;
     const bool due = unseen == 0 || static_cast<double>(unseen) * kLookOneIn >= window_.samples();
     if (!due && (was_enough_ || !enough())) return;
@@ -161,7 +161,7 @@ class LinearTrend final : public AlertingDetector {
   const double min_duration_s_;
   TrendWindow window_;
   std::uint64_t seen_ = 0;    ///< samples; a replaced one counts once
-  std::uint64_t looked_ = 0;  ///< the sample at which it looked last
+  std::uint64_t looked_ = 0;  ///< the sample at which the line was last checked
   std::uint64_t judged_ = 0;  ///< the sample at which it last tested the significance
   bool was_enough_ = false;
   double raised_bytes_ = 0;   ///< the line at the window's start when the alert was raised

@@ -10,7 +10,7 @@
 
 namespace vramtrack {
 
-/// A window's line and what it is worth as evidence of a leak.
+/// A window's line and its value as evidence of a leak.
 struct Trend {
   Fit fit;
   double recent_share = 0;  ///< slope of the latest third over the slope of all, 0..1: still growing?
@@ -18,11 +18,11 @@ struct Trend {
 };
 
 /// Confidence = (1 - p) * |r| * min(1, R^2 / min_r_squared) * min(1, slope / min_slope) * (1 + recent_share) / 2;
-/// 0 where the slope is not positive. O(buckets), under a microsecond.
+/// 0 if the slope is not positive. O(buckets), under a microsecond.
 Trend judge_trend(const TrendWindow& window, double min_r_squared, double min_slope_bytes_per_s);
 
-/// A line through n samples hardly moves until n has grown by one part in this many: looking only then keeps the cost
-/// of a sample at a few nanoseconds; below 128 samples, it looks at every one.
+/// A line through n samples hardly moves until n has grown by one part in this many: checking only then keeps the cost
+/// of a sample at a few nanoseconds; below 128 samples, every one is checked.
 inline constexpr double kLookOneIn = 64;
 /// An active alert ends when a threshold is missed by more than a tenth: without this margin, noise at the threshold
 /// would raise an alert every few samples.

@@ -14,16 +14,16 @@ namespace {
 constexpr double kLeastPause_s = 10 * kSecondsPerMinute;
 constexpr double kUsualPauses = 2;
 constexpr double kRiseShare = 0.5;
-/// A new high is above the one before by more than this share of the growth. A steady rise makes twenty.
+/// A new high is above the one before by more than this share of the growth. A steady rise reaches twenty.
 constexpr double kNewHighShare = 0.05;
 /// A floor that has fallen by this share of the growth has left its highest level: it does not stand still.
 constexpr double kLeftShare = kNewHighShare;
 /// The last part of a standstill, as a share of it, that shows whether it still is one.
 constexpr double kLatePart = 0.25;
-/// The least number of gaps whose median shows what is usual.
+/// The smallest number of gaps whose median shows what is usual.
 constexpr std::size_t kLeastGaps = 4;
 
-/// The median time between new highs over all that the level has kept; 0: too few highs.
+/// The median time between new highs over all that the level has kept; 0 if there are too few.
 double median_gap_s(const Scales& scales, std::size_t k, float near_bytes) {
   const Level& level = scales.level(k);
   std::array<float, Level::kCapacity> gaps_s{};
@@ -73,8 +73,8 @@ Pause pause_of(const Scales& scales, std::size_t finest, Timestamp start, double
   pause.rose_s = std::max(0.0, seconds_between(start, high_at));
   if (highs > 1) pause.usual_s = pause.rose_s / highs;
   const double still_s = std::max(0.0, seconds_between(high_at, now));
-  // A window may hold only a burst of steps, so how often the series made steps of this size before counts, too. What
-  // is no long pause without that is none with it.
+  // A window may contain only a burst of steps, so how often the series made steps of this size before counts, too. A
+  // pause that is not long without that is not long with it.
   if (still_s > pause.longest_s() / 2) pause.usual_s = std::max(pause.usual_s, median_gap_s(scales, k, near_bytes));
   const Timestamp late = now - from_seconds(kLatePart * still_s);
   float late_high = 0;

@@ -10,7 +10,7 @@
 
 namespace vramtrack {
 
-/// Median of up to kKept recent intervals (every interval at first, then every kEvery-th, so that what is kept spans
+/// Median of up to kKept recent intervals (every interval at first, then every kEvery-th, so that those kept span
 /// minutes, not seconds). O(1) to feed, and to query again before another interval is kept; else O(kKept). A median,
 /// because one gap must not move it. Not thread-safe.
 class PeriodEstimate {

@@ -72,7 +72,7 @@ void Regimes::record() {
   ++falls_;
   const Ascent now{high_bytes_, std::max(0, high_from_ - low_until_)};
   if (size_ == kAscents) {
-    // The last but one absorbs the last: what either of them counts against, it counts against.
+    // The last but one absorbs the last: it counts against everything that either of them counted against.
     const Ascent& last = ascents_[kAscents - 1];
     Ascent& kept = ascents_[kAscents - 2];
     kept = {std::max(kept.high_bytes, last.high_bytes), std::max(kept.climb_slots, last.climb_slots)};

@@ -1,4 +1,4 @@
-// Regimes: the levels that a series has had and left. A fall by a fifth begins a new regime; what came before is
+// Regimes: the levels that a series has reached and left. A fall by a fifth begins a new regime; what came before is
 // evidence about the program, not a ceiling on it (docs/detectors/judge.md, section 3).
 #pragma once
 
@@ -25,13 +25,13 @@ class Regimes {
   /// a Poisson rate of which nothing else is known, (1 + slots / seen)^-(falls + 1) (Gelman et al., Bayesian Data
   /// Analysis, 2013, section 2.6).
   [[nodiscard]] double chance_of_no_fall(std::int32_t until, double slots) const;
-  /// The highest level of an earlier regime that counts against a rise that has lasted for `slots`; 0: none does. A
-  /// level counts while the rise may be one more climb like that to it, a cycle; and, if the series falls often, until
+  /// The highest level of an earlier regime that counts against a rise that has lasted for `slots`; 0 if none does. A
+  /// level counts while the rise may be another climb to it, as in a cycle; and, if the series falls often, until
   /// the rise has outlasted three times the mean time between falls.
   [[nodiscard]] double held_against(double slots) const;
 
  private:
-  /// How a regime came to its highest level.
+  /// How a regime reached its highest level.
   struct Ascent {
     float high_bytes = 0;
     std::int32_t climb_slots = 0;  ///< from the last bucket near the lowest level to the first near the highest
@@ -41,9 +41,9 @@ class Regimes {
   void begin(std::int32_t slot, float floor_bytes);
   void record();
 
-  std::array<Ascent, kAscents> ascents_{};  ///< the latest first; the last one stands for itself and all earlier ones
+  std::array<Ascent, kAscents> ascents_{};  ///< the latest first; the last one represents itself and all earlier ones
   std::size_t size_ = 0;
-  bool any_ = false;         ///< a bucket was seen
+  bool any_ = false;         ///< whether a bucket was seen
   bool has_fallen_ = false;  ///< by fall(): the next bucket begins a regime
   std::int32_t first_ = 0;
   std::int32_t begins_ = 0;

@@ -1,4 +1,4 @@
-// The least-squares line through running moments, and how certain its slope is.
+// The least-squares line through running moments, and the certainty of its slope.
 #pragma once
 
 #include "core/moments.hpp"
@@ -11,8 +11,8 @@ struct Fit {
   double slope_per_s = 0;
   double r_squared = 0;        ///< 0 for a constant series: there is no variance to explain
   double autocorrelation = 0;  ///< the autocorrelation of the residuals at lag 1, 0 to 1
-  double effective_n = 0;      ///< samples, as if independent
-  double slope_se = 0;         ///< standard error of the slope, by effective_n
+  double effective_n = 0;      ///< equivalent number of independent samples
+  double slope_se = 0;         ///< standard error of the slope, based on effective_n
   double p_value = 1;          ///< the p-value of "the slope is not positive"
   /// The fitted value at `t_s`.
   [[nodiscard]] double at(double t_s) const { return mean_y + slope_per_s * (t_s - mean_t); }
@@ -27,7 +27,7 @@ struct Fit {
 /// 90th percentile of the standard normal: intervals are given from the 10th to the 90th.
 inline constexpr double kZ90 = 1.2815515655446004;
 
-/// Slope and R^2 alone: the cheap part of fit_line(). O(1).
+/// Only the slope and R^2: the cheap part of fit_line(). O(1).
 Fit fit_slope(const Moments& moments);
 
 /// With the slope's significance. The residuals' lag-1 autocorrelation comes from their steps (Durbin & Watson,
@@ -38,8 +38,8 @@ Fit fit_line(const Moments& moments);
 /// 10th, 50th and 90th percentile of the slope: slope -+ 1.2816 standard errors.
 Interval slope_interval(const Fit& fit);
 
-/// Seconds until the line from `used` reaches `limit`; from the slope's interval. The late end is at most 100 times
-/// the middle, also where the slope's low end is not positive. REQUIRES fit.slope_per_s > 0.
+/// Seconds until the line from `used` reaches `limit`, based on the slope's interval. The late end is at most 100 times
+/// the middle, even if the slope's low end is not positive. REQUIRES fit.slope_per_s > 0.
 Interval time_to(const Fit& fit, double used_bytes, double limit_bytes);
 
 }  // namespace vramtrack

@@ -14,7 +14,7 @@ namespace {
 
 /// A jump is reported for this long.
 constexpr double kJumpIsNews_s = kSecondsPerHour;
-/// Buckets that a level needs to show cycles and falls, and those it needs for anything to be reported at all.
+/// Buckets that a level needs to show cycles and falls, and those that it needs for anything to be reported at all.
 constexpr std::size_t kReportedBuckets = 8;
 constexpr std::size_t kLeastBuckets = 4;
 /// A level's movement is the change from its first part to its last, out of this many.

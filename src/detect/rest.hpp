@@ -11,8 +11,8 @@ struct RestContext {
   Timestamp now{};
   double now_bytes = 0;
   double matters_bytes = 0;      ///< smaller changes are ignored
-  std::size_t finest_level = 0;  ///< the finest that is useful at this sampling period
-  const Scale& scale;            ///< writes the figures
+  std::size_t finest_level = 0;  ///< the finest level that is useful at this sampling period
+  const Scale& scale;            ///< formats the figures
 };
 
 /// Fills state, pattern, spike, onset and because of `finding`. O(48).

@@ -1,4 +1,4 @@
-// Ring: a queue whose memory grows with what it holds, up to a fixed maximum. A detector for a process that lives for a
+// Ring: a queue whose memory grows with its content, up to a fixed maximum. A detector for a process that lives for a
 // minute must not take as much memory as one for a process that is watched for a day.
 #pragma once
 

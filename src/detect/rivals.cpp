@@ -12,7 +12,7 @@ namespace {
 
 // Chance.
 
-/// Evidence had at least this many starts: even a level that hardly moved has been looked at a few times.
+/// Evidence had at least this many starts: even a level that hardly moved has been examined a few times.
 constexpr double kLeastStarts = 5;
 /// From this many points on, Mann-Kendall's S is near enough to normal (Kendall 1975: 8 to 10; one-sided, 7 is safe).
 constexpr std::size_t kNormalPoints = 7;
@@ -89,11 +89,11 @@ constexpr double kBeforeLoad_s = 2 * kSecondsPerMinute;
 
 // The rising half of a day's load.
 
-/// The windows it may fill, the least life of the memory at that rate; kDaySeen_s: quiet before it that rules it out.
+/// The windows that it may fill, the least life of the memory at that rate; kDaySeen_s: a quiet time before it that
 constexpr double kDayLeast_s = 1 * kSecondsPerHour;
 constexpr double kDayMost_s = 13 * kSecondsPerHour;
 constexpr double kDayLife_s = 6 * kSecondsPerHour;
-/// The share of mornings among a first day's straight rises in which memory lasts for kDayLife_s: just more than may be
+/// The share of mornings among a first day's straight rises that leave memory for kDayLife_s: just more than may be
 /// wrong among the confirmed. The doubt grows from kSurelyNoDay_s (half of that) on, so as not to flicker.
 constexpr double kMorningDoubt = 0.06;
 constexpr double kSurelyNoDay_s = kDayLife_s / 2;
@@ -108,10 +108,10 @@ constexpr double kMostDay = 0.5;
 /// A leak's density is never taken to be below this, because it is a divisor.
 constexpr double kLeastLeakDensity = 1e-3;
 
-/// Where the centroid of a steady growth lies.
+/// The centroid of a steady growth.
 constexpr double kSteadyCentroid = 0.5;
 
-/// Chance that a log-normal duration is longer.
+/// The chance that a log-normal duration is longer.
 double longer(double than_s, double median_s, double sigma) {
   return normal_cdf(-std::log(std::max(than_s, 1.0) / median_s) / sigma);
 }
@@ -220,7 +220,7 @@ double most_of_young_load(const Evidence& e, double limit_bytes, const YoungLife
   if (rate_bytes_per_s * kLongestLoad_s < (life.works ? kLeastLoadAtWork : kLeastLoadShare) * limit_bytes) return 1;
   const double before_bytes_per_s = life.before_s > 0 ? life.before_bytes / life.before_s : 0;
   if (rate_bytes_per_s < kStageRate * before_bytes_per_s) return 1;
-  // What has worked without loading has its weights.
+  // A program that has worked without loading already has its weights.
   if (life.works && life.before_s > kBeforeLoad_s && before_bytes_per_s < kStageRate * rate_bytes_per_s) return 1;
   return kMayBeLoad;
 }

@@ -1,5 +1,5 @@
-// Rivals: what else a rise could be, each as a weight against a leak's 1 or as a likelihood ratio. Pure functions of a
-// window. The reasons for the constants: docs/detectors/judge.md.
+// Rivals: what else may explain a rise, each as a weight against a leak's 1 or as a likelihood ratio. Pure functions of
+// a window. The reasons for the constants: docs/detectors/judge.md.
 #pragma once
 
 #include <optional>
@@ -11,12 +11,12 @@
 
 namespace vramtrack {
 
-/// Chance that driftless increments would have produced such evidence from one of their starts, as a weight
+/// The chance that driftless increments would have produced such evidence from one of their starts, as a weight
 /// against a leak's 1.
 double noise_weight(double nats, double starts);
 
-/// One-sided p-value of Mann-Kendall's S over the window's floors: the chance of such an order if they lay still around
-/// one level (Mann 1945; Kendall 1975). Ties do not reduce the variance, which is conservative. The normal
+/// One-sided p-value of Mann-Kendall's S over the window's floors: the chance of such an order if they varied around
+/// one constant level (Mann 1945; Kendall 1975). Ties do not reduce the variance, which is conservative. The normal
 /// approximation from seven points on; with fewer, the exact chance of no inversion. O(48^2).
 double order_by_chance(const Window& w);
 
@@ -37,24 +37,24 @@ double going_on_ratio(double centroid, double se);
 /// rare, and if the program's start was not seen (`young` false: the watch began in the middle of its life) they are a
 /// tenth as likely. Loads (a model, a new phase) may come at any time, are over in seconds to minutes, and take any
 /// share of the free memory. Leaks take all of the memory, in hours to days; among those that would take less than four
-/// hours, faster ones are rarer, as somebody has met them during development.
+/// hours, faster ones are rarer, as they tend to be noticed during development.
 double ramp_weight(double duration_s, std::optional<double> life_s, double quiet_s, bool young);
 
 /// Largest fall of the floor from one bucket to the next before the window, in the present regime.
 double largest_fall_before(const Window& w);
 
 /// Weight of the rising half of a day's load. It bends upwards at first: over its first half, its growth's centroid
-/// lies between 0.5 and 0.67; a leak's lies around 0.5. For windows of one to thirteen hours that would fill the memory
+/// lies between 0.5 and 0.67; a leak's is around 0.5. For windows of one to thirteen hours that would fill the memory
 /// in six hours or more, in a series that has not been seen for a day before.
 double day_weight(const Evidence& e, double life_s);
 
-/// A load takes half an hour at most, and some minutes more until its end is seen.
+/// A load takes half an hour at most, plus some minutes until its end is seen.
 inline constexpr double kLongestLoad_s = 36 * kSecondsPerMinute;
 
-/// The life of a program in which a rise was seen: what came before it, and what is known of it.
+/// The life of a program in which a rise was seen: what preceded it, and what is known of it.
 struct YoungLife {
   double before_s = 0;      ///< from its beginning to the rise
-  double before_bytes = 0;  ///< what it took then
+  double before_bytes = 0;  ///< the memory that it took then
   double age_s = 0;
   bool works = false;  ///< it is known to have worked during the rise
 };
@@ -62,18 +62,18 @@ struct YoungLife {
 /// The highest confidence in a rise that may be a load.
 inline constexpr double kMayBeLoad = 0.8;
 
-/// kMayBeLoad for a rise that may be a load, by its curve alone; 1 if it cannot be. A program that is no
+/// kMayBeLoad for a rise that may be a load, by its curve alone; 1 if it cannot be one. A program that is no
 /// more than kLongestLoad_s old loads, at once or in stages, at rates that fill a tenth of the memory in that time; if
-/// it works meanwhile, because it converts what it loads, two thirds, from the first minutes of its life on. A leak
-/// that follows a load is slower than the load was.
+/// it works meanwhile, because it converts what it loads, two thirds, starting in the first minutes of its life. A
+/// leak that follows a load is slower than the load was.
 double most_of_young_load(const Evidence& e, double limit_bytes, const YoungLife& life);
 
 /// The highest confidence in a rise that may be the first morning of a daily load, however straight it is; 1 if it
-/// cannot be. Nothing in a single series distinguishes such a morning from a leak until it has lasted longer than a
-/// day's load rises, or the series has been seen for a day (`seen_s`). Mornings take half a day or less, and seldom
+/// cannot be one. Nothing in a single series distinguishes such a morning from a leak until it has lasted longer than
+/// a day's load rises, or the series has been seen for a day (`seen_s`). Mornings take half a day or less, and rarely
 /// more than half of the free memory, so the memory would last (`life_s`) for six hours or more. Their steps do not
 /// come at equal intervals. A program that trains, works through a batch or runs cells has no mornings; one that serves
-/// clients has.
+/// clients has them.
 double most_of_first_morning(const Evidence& e, double life_s, double seen_s, ProgramKind kind);
 
 }  // namespace vramtrack

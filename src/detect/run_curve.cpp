@@ -14,7 +14,7 @@ constexpr double kLeastPart_s = 10;
 constexpr double kRiseShare = 0.02;
 constexpr double kLeastRise_bytes = 32 * kMiB;
 /// A run that still rose in this last share of its life, or within its last kLastParts parts, by kRisingShare of its
-/// level in the second half, had not settled. A floor is that of two parts: what comes in the last two does not show.
+/// level in the second half, had not settled. A floor is that of two parts: a rise in the last two does not show.
 constexpr double kLastShare = 0.15;
 constexpr double kLastParts = 2;
 constexpr double kRisingShare = 0.05;
@@ -76,7 +76,7 @@ void RunCurve::close() {
 FinishedRun RunCurve::run(Timestamp begin, Timestamp end, bool alerted, bool out_of_memory, bool from_start) const {
   RunCurve whole = *this;
   const double life_s = seconds_between(begin, end);
-  // A later one shows what became of the memory.
+  // A later one shows what happened to the memory.
   if (held_age_s_ >= 0 && held_age_s_ <= life_s) whole.take(held_age_s_, held_bytes_);
   whole.close();
   FinishedRun run;

@@ -9,8 +9,8 @@
 
 namespace vramtrack {
 
-/// The highest floor up to each of FinishedRun's ages. A floor is the least of two neighbouring sixteenths of its age
-/// (of 10 s at least): a spike leaves it as it is, and a cycle counts with its lower turning point.
+/// The highest floor up to each of FinishedRun's ages. A floor is the lower of two neighbouring sixteenths of its age
+/// (of at least 10 s): a spike does not change it, and a cycle counts with its lower turning point.
 ///
 ///   age   |15s| 30s |  1 min  |     2 min     | ...      each |......| in sixteen parts
 class RunCurve {
@@ -30,15 +30,15 @@ class RunCurve {
   void take(double age_s, double bytes);
   void close();
 
-  double held_age_s_ = -1;  ///< of the last sample, not yet taken in; below 0: there is none
+  double held_age_s_ = -1;  ///< of the last sample, not yet taken in; negative if there is none
   double held_bytes_ = 0;
   std::array<float, FinishedRun::kPoints> floor_bytes_{};
   std::size_t point_ = 0;
   std::int64_t part_ = -1;   ///< the open one of the point's sixteen parts
-  double open_bytes_ = 0;    ///< the least of the open part
+  double open_bytes_ = 0;    ///< the lowest value of the open part
   double open_age_s_ = 0;    ///< age at which it began
   double prior_bytes_ = 0;   ///< of the part before, likewise
-  double prior_age_s_ = -1;  ///< below 0: no such part
+  double prior_age_s_ = -1;  ///< negative: no such part
   double highest_bytes_ = 0;
   double settled_bytes_ = 0;  ///< the level above which the next rise counts
   double warm_up_s_ = 0;

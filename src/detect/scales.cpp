@@ -10,13 +10,13 @@
 namespace vramtrack {
 namespace {
 
-/// A level forgets its largest size by a tenth per bucket: a rare jump must not silence the second bet for ever.
+/// A level forgets its largest size by a tenth per bucket: a rare jump must not silence the second bet forever.
 constexpr float kForgetting = 0.9F;
 /// The scales of the bets: z = 2x / scale. The first scale is this many medians of the recent sizes, ...
 constexpr float kMedians = 5;
 /// ... and the third makes z this for any size.
 constexpr float kSign = 1.5F;
-/// An increment that gains less than this (nats, either way) hardly counts: evidence could as well begin after it.
+/// An increment that gains less than this (nats, in either direction) hardly counts: evidence might as well begin after
 constexpr float kHardlyWeighs = 0.1F;
 constexpr float kLn2 = 0.6931472F;
 
@@ -25,7 +25,7 @@ float log_symmetric_gain(float z) {
   return z >= 0 ? kLn2 - std::log1p(std::exp(-2 * z)) : kLn2 + 2 * z - std::log1p(std::exp(2 * z));
 }
 
-/// The middle one, of an even number the upper; of five without a branch, since this runs for each bucket.
+/// The middle value, for an even number the upper one; for five without a branch, since this runs for each bucket.
 float middle_of(std::span<const float> v) {
   if (v.size() == 5) {
     const float low = std::max(std::min(v[0], v[1]), std::min(v[2], v[3]));
@@ -49,8 +49,8 @@ std::array<float, DriftEvidence::kBets> DriftEvidence::observe(float increment_b
   recent_next = static_cast<std::uint8_t>((recent_next + 1U) % recent_abs.size());
   recent_count = static_cast<std::uint8_t>(std::min<std::size_t>(recent_count + 1U, recent_abs.size()));
   const float middle = middle_of(std::span(recent_abs).first(recent_count));
-  // Each gain costs an exponential and a logarithm, and this runs for each bucket: those that are the same for any size
-  // are known. The largest size has z = 2.
+  // Each gain costs an exponential and a logarithm, and this runs for each bucket: the gains that are the same for any
+  // size are precomputed. The largest size has z = 2.
   static const std::array<float, 2> kOfLargest{log_symmetric_gain(-2), log_symmetric_gain(2)};
   static const std::array<float, 2> kOfSign{log_symmetric_gain(-kSign), log_symmetric_gain(kSign)};
   const std::size_t rises = increment_bytes > 0 ? 1 : 0;

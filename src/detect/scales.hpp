@@ -1,5 +1,5 @@
-// Scales: the past of one series as floors and peaks at many time scales, in fixed memory, and at each
-// scale the running evidence that its floor drifts upwards.
+// Scales: the past of one series as floors and peaks at many time scales, in fixed memory, and the running evidence
+// at each scale that its floor drifts upwards.
 //
 //   level 0  10 s   |.|.|.|.|.|.|.|.|   48 buckets each
 //   level 1  20 s   | . | . | . | . |
@@ -33,7 +33,7 @@ struct Bucket {
 /// any scale that depends on sizes only, and the running product restarted at 1 reaches e^W by chance with
 /// probability at most N e^-W over N increments (Shin, Ramdas & Rinaldo, "E-detectors", 2022; de la Pena 1999).
 /// Three bets, mixed: z = 2x / (five medians of the recent sizes), for a drift within noise; z = 2x / (the largest
-/// recent size, forgotten by a tenth a bucket), for rare rises among small jitter (stairs) and clean ramps; and
+/// recent size, forgotten by a tenth per bucket), for rare rises among small jitter (stairs) and clean ramps; and
 /// z = +-1.5, the sign alone, for rises of very different sizes.
 struct DriftEvidence {
   static constexpr std::size_t kBets = 3;
@@ -55,7 +55,7 @@ struct DriftEvidence {
 /// One time scale.
 class Level {
  public:
-  /// Buckets kept: enough for a shape, few enough for statistics that cost their square.
+  /// The number of buckets kept: enough for a shape, few enough for statistics that cost their square.
   static constexpr std::size_t kCapacity = 48;
 
   /// `weighs`: whether its drift is evidence; a level whose buckets hold one sample each only repeats the next level's.
@@ -69,7 +69,7 @@ class Level {
     return ring_[head_ + i < kCapacity ? head_ + i : head_ + i - kCapacity];
   }
   [[nodiscard]] const Bucket& back() const { return (*this)[size_ - 1]; }
-  /// All of them, from the oldest on, and from the newest back: without a look at each where the ring begins.
+  /// All of them, from the oldest on, and from the newest back: without checking at each where the ring begins.
   template <class Visit>
   void for_each(Visit visit) const {
     const std::size_t to_end = std::min(size_, ring_.size() - head_);
@@ -83,14 +83,14 @@ class Level {
     for (std::size_t i = to_end; i-- > 0;) visit(ring_[head_ + i]);
   }
 
-  /// Highest floor of buckets of the present regime that have left the ring.
+  /// Highest floor among buckets of the present regime that have left the ring.
   [[nodiscard]] float forgotten_floor() const { return forgotten_floor_; }
   [[nodiscard]] const Regimes& regimes() const { return regimes_; }
   /// Increments of this epoch that counted in bet `i` of DriftEvidence: the number of starts that evidence had there (a
   /// start at an increment that hardly counts is the same as one after it).
   [[nodiscard]] std::uint32_t moves(std::size_t i) const { return moves_[i]; }
   [[nodiscard]] const DriftEvidence& drift() const { return drift_; }
-  /// Whether all floors kept are the same: then no window rises, whatever the evidence from before is.
+  /// Whether all floors kept are the same: then no window rises, whatever the earlier evidence is.
   [[nodiscard]] bool is_flat() const { return same_ >= size_; }
 
  private:
@@ -119,7 +119,7 @@ class Scales {
   void replace_last(float bytes);
 
   /// Starts a new epoch, whose first bucket is the last closed one. REQUIRES: one has closed. `keep_highs`: earlier
-  /// levels still count as seen before (memory that came back by itself may do so again); false after an end that was
+  /// levels still count as seen before (memory that was released by itself may rise again); false after an end that was
   /// not the program's own doing.
   void restart(bool keep_highs);
 
@@ -130,15 +130,15 @@ class Scales {
   /// End of a bucket in time.
   [[nodiscard]] Timestamp end_of(std::size_t k, std::int32_t slot) const;
   [[nodiscard]] Timestamp start_of(std::size_t k, std::int32_t slot) const;
-  /// The floor of the finest closed bucket that still covers `time`; of the last one before it in a gap; 0 when nothing
+  /// The floor of the finest closed bucket that still covers `time`; of the last one before it in a gap; 0 if nothing
   /// is known of that time.
   [[nodiscard]] double floor_at(Timestamp time) const;
   /// Whether the floor of a closed bucket that ends after `time` is at least `bytes`, at the finest level that reaches
-  /// back that far or a finer one; at least the last bucket of each counts. Nothing is below 0 bytes. It ends at the
-  /// first such bucket, from the newest: on a rising series that is one of the first.
+  /// back that far or a finer one; at least the last bucket of each counts. Nothing is below 0 bytes. The search stops
+  /// at the first such bucket, from the newest: on a rising series that is one of the first.
   [[nodiscard]] bool reaches_since(Timestamp time, double bytes) const;
   /// How long before `time` the floors of level `k`, and further back those of coarser levels, stayed within [low,
-  /// high] without a break; 0 if the bucket that ends at `time` is outside. O(48 a level).
+  /// high] without a break; 0 if the bucket that ends at `time` is outside. O(48 per level).
   [[nodiscard]] double quiet_before_s(std::size_t k, Timestamp time, double low_bytes, double high_bytes) const;
 
  private:

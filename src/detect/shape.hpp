@@ -9,7 +9,7 @@
 
 namespace vramtrack {
 
-/// Gradual, step or cyclic, by how the window's rise is spread over its buckets and how far the series
+/// Gradual, step or cyclic, depending on how the window's rise is spread over its buckets and how far the series
 /// swings within one (docs/detectors/judge.md). O(48 x levels).
 Pattern shape_of(const Scales& scales, const Evidence& window, double r_squared);
 
@@ -27,7 +27,7 @@ class Jumps {
   void on_close(const Scales& scales, double spike_share, double min_bytes, std::optional<double> limit_bytes);
 
   [[nodiscard]] const std::optional<Jump>& last() const { return last_; }
-  /// What became of it by `now`: none if it is gone again; still growing if the level is well above the jump's top and
+  /// Its outcome by `now`: none if it is gone again; still growing if the level is well above the jump's top and
   /// the last quarter of the time since has had half of its proportional share of that.
   [[nodiscard]] SpikeOutcome outcome(const Scales& scales, Timestamp now, double floor_now_bytes) const;
   void reset() { last_.reset(); }

@@ -15,7 +15,7 @@ constexpr std::size_t kCoarser = 2;
 
 /// A sibling that holds less than this share of the level at which the rise began does something else.
 constexpr double kComparable = 0.5;
-/// A sibling rises, too, if it rises by at least this share of the rise.
+/// A sibling rises as well if it rises by at least this share of the rise.
 constexpr double kMoves = 0.25;
 /// A sibling is as high if it is lower by at most this share of the level, or this many bytes, but a share of the rise.
 constexpr double kLevelShare = 0.03;
@@ -83,20 +83,20 @@ SiblingsWord siblings_word(int still, int rising, int ended) {
   w.siblings = still + rising + ended;
   if (w.siblings == 0) return w;
   if (ended > 0 && ended >= still) {
-    // The odds that the next sibling ends its rise, too, by Laplace's rule of succession. A sibling that never rose is
+    // The odds that the next sibling also ends its rise, by Laplace's rule of succession. A sibling that never rose is
     // no evidence that this rise ends.
     w.kind = SiblingMove::ended;
     w.of_them = ended;
     w.familiar = std::min(kMostFamiliar, (ended + 1.0) / (rising + still + 1.0));
     return w;
   }
-  rising += ended;  // most stand still: that one of them once rose means no more than that
+  rising += ended;  // most stand still: that one of them once rose shows no more than that
   if (still == 0) {
     w.kind = SiblingMove::rises;
     w.of_them = rising;
     return w;
   }
-  // If healthy, the chance that a sibling rises, too, is anything from 0 to 1; each number of them is equally likely.
+  // If healthy, the chance that a sibling also rises is anything from 0 to 1; each number of them is equally likely.
   const double healthy = 1 / (w.siblings + 1.0);
   const double own =
       beta_binomial_pmf(static_cast<std::size_t>(rising), static_cast<std::size_t>(w.siblings), 1, kOthersRise);

@@ -16,16 +16,16 @@ namespace vramtrack {
 enum class SiblingMove : std::uint8_t {
   nothing,
   still,  ///< it stands still, at a lower level
-  rises,  ///< it rises, too
+  rises,  ///< it rises as well
   ended   ///< it made the same rise, and stands still at that level or above
 };
 SiblingMove move_of_sibling(const FloorCurve& sibling, const Rise& rise);
 
-/// What all of them show, likewise as a Bayes factor and as the weight of a rival.
+/// What all of them show, also expressed as a Bayes factor and as the weight of a rival.
 struct SiblingsWord {
   SiblingMove kind = SiblingMove::nothing;
   int siblings = 0;     ///< those that showed something
-  int of_them = 0;      ///< those that showed `kind`
+  int of_them = 0;      ///< how many of those showed `kind`
   double familiar = 0;  ///< weight of "like its siblings", relative to a leak's 1; at most 16
   double odds = 1;      ///< Bayes factor for a leak against its rivals, from 1 to 10
 
@@ -38,10 +38,10 @@ struct SiblingsWord {
 /// The word of this many siblings of each kind. Pure.
 SiblingsWord siblings_word(int still, int rising, int ended);
 
-/// Both words combined. The bounds are those of experience alone.
+/// Both words combined, within the bounds of experience alone.
 ExperienceWord with_siblings(ExperienceWord word, const SiblingsWord& siblings);
 
-/// The siblings of one series: owned by the engine, read by its detector. They only change between ticks.
+/// The siblings of one series: owned by the engine, read by its detector. They change only between ticks.
 class Siblings {
  public:
   /// The curves of the other series; they must outlive this object or the next call.

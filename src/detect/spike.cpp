@@ -24,7 +24,7 @@ constexpr double kLowShare = 0.05;
 constexpr double kGoneShare = 0.2;
 /// After the spike, growth below this share of it does not count as "still growing".
 constexpr double kGrowthShare = 0.1;
-/// Confidence while it is undecided what becomes of it, and once it has stabilised.
+/// Confidence while its outcome is undecided, and once it has stabilised.
 constexpr double kUndecided = 0.25;
 constexpr double kStabilised = 0.05;
 /// A rise within this many windows of the spike's beginning belongs to it.
@@ -158,7 +158,7 @@ class Spike final : public AlertingDetector {
     SpikeOutcome outcome = SpikeOutcome::none;
   };
 
-  /// The spike window, or one sampling period if that is longer.
+  /// Sets it to the spike window, or to one sampling period if that is longer.
   void refresh_window() {
     since_period_ = 0;
     window_s_ = std::max(config_.spike_window_seconds, period_.median_s());
@@ -200,7 +200,7 @@ class Spike final : public AlertingDetector {
     after_.observe(last_time_, last_bytes_);
   }
 
-  /// What became of it: gone, stabilised, still growing.
+  /// Determines the outcome: gone, stabilised, still growing.
   void follow() {
     after_.observe(last_time_, last_bytes_);
     const double height = spike_->top_bytes - spike_->from_bytes;
@@ -209,7 +209,7 @@ class Spike final : public AlertingDetector {
       forget();
       return;
     }
-    // As in linear_trend: look when the line may have moved, and again at a replaced value.
+    // As in linear_trend: check when the line may have moved, and again at a replaced value.
     const std::uint64_t unseen = samples_ - looked_;
     if (unseen > 0 && static_cast<double>(unseen) * kLookOneIn < after_.samples()) return;
     looked_ = samples_;
@@ -259,7 +259,7 @@ class Spike final : public AlertingDetector {
   std::size_t since_period_ = 0;
   TrendWindow after_;          ///< since the top of the spike
   std::uint64_t samples_ = 0;  ///< samples; a replaced one counts once
-  std::uint64_t looked_ = 0;   ///< the sample at which follow() looked last
+  std::uint64_t looked_ = 0;   ///< the sample at which follow() was last run
   std::optional<Event> spike_;
   Timestamp first_time_{};
   Timestamp last_time_{};

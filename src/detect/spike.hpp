@@ -1,4 +1,4 @@
-// spike: the SpikeDetector of the documents: a large rise within a short window, and what became of it
+// spike: the SpikeDetector of the documents: a large rise within a short window, and its outcome
 // (docs/detectors/spike.md).
 #pragma once
 

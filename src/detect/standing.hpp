@@ -9,16 +9,16 @@
 
 namespace vramtrack {
 
-/// Adds up the looks at the levels. Pure; one per series.
+/// Counts the looks at the levels. Pure; one per series.
 class Standing {
  public:
-  /// Takes in a look at level `k`: the window that supports raising; null: none does.
+  /// Takes in a look at level `k`: the window that supports raising; null if there is none.
   void look(std::size_t k, const Evidence* speaks);
-  /// Whether the looks so far suffice; one does not, as there are hundreds a day.
+  /// Whether the looks so far suffice; one does not, as there are hundreds per day.
   [[nodiscard]] bool wanted() const;
   void raise(Timestamp now, const Evidence& best);
   void end();
-  /// Forgets the looks, not what stands.
+  /// Forgets the looks, but not the suspicion or alert that stands.
   void forget_looks() { streak_.fill(0); }
   /// Some level, or the continuing growth, supports it at this time.
   void hold(Timestamp now) { held_until_ = now; }

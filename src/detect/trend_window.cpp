@@ -50,7 +50,7 @@ void TrendWindow::close_open() {
 
 /// The back becomes the front: suffix sums from its newest bucket to its oldest.
 void TrendWindow::turn_over() {
-  // What lies before this now lies before it for good: both ends of the window only move forward.
+  // Anything before this now stays before it: both ends of the window only move forward.
   const Timestamp from = recent_from();
   suffix_.clear();
   std::size_t recent = 0;

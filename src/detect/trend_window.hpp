@@ -1,4 +1,4 @@
-// TrendWindow: least squares over a sliding window of time, in fixed memory, O(1) amortised a sample.
+// TrendWindow: least squares over a sliding window of time, in fixed memory, O(1) amortised per sample.
 //
 //        64 closed buckets, evicted whole             open    pending
 //   | m | m | m | m | ... | m | m | m | m | m |  | m . . |    (t, y)
@@ -31,7 +31,7 @@ class TrendWindow {
   void observe(Timestamp time, double y);
   void clear();
 
-  /// All in the window, the last sample included. O(1).
+  /// All samples in the window, including the last one. O(1).
   [[nodiscard]] Moments all() const;
   /// The latest third of its span (whole buckets, plus the open one). O(buckets).
   [[nodiscard]] Moments recent() const;
@@ -66,7 +66,7 @@ class TrendWindow {
   Timestamp slot_end_{};  ///< of the pending sample's slot
   std::int64_t pending_slot_ = 0;
   Ring<Bucket, kBuckets + 2> closed_;
-  std::size_t front_ = 0;  ///< how many of them, the oldest, have suffix sums: from each to the front's newest
+  std::size_t front_ = 0;  ///< how many of the oldest have suffix sums: from each to the front's newest
   /// Suffix sums of the front's newest buckets, the newest first: recent() still needs these buckets' own moments. The
   /// other buckets hold their suffix sums in place.
   std::vector<Moments> suffix_;

@@ -11,7 +11,7 @@ namespace vramtrack {
 inline constexpr std::size_t kBets = DriftEvidence::kBets;
 inline constexpr std::size_t kMinIncrements = 4;  ///< fewer do not make a trend
 
-/// The floors of a level in a row. The level keeps them in a ring, and a look at it reads each of them many times.
+/// Consecutive floors of the level. The level keeps them in a ring, and each look reads every floor many times.
 struct Floors {
   explicit Floors(const Scales& scales, std::size_t k);
 
@@ -30,13 +30,13 @@ struct Window {
   std::size_t first;  ///< index of the base bucket
   std::size_t last;
   double nats;
-  double starts;  ///< at which evidence of this bet could have begun
+  double starts;  ///< the number of starts at which evidence of this bet could have begun
 
   [[nodiscard]] double floor_at(std::size_t i) const { return floors.bytes[i]; }
   [[nodiscard]] double time_at(std::size_t i) const { return floors.time_s[i] - floors.time_s[first]; }
 };
 
-/// Where a window may begin.
+/// A point where a window may begin.
 struct Start {
   std::size_t first = 0;
   std::size_t bet = 0;
@@ -52,11 +52,11 @@ class Starts {
   [[nodiscard]] bool empty() const { return size_ == 0; }
 
  private:
-  std::array<Start, 3 * kBets> items_{};  ///< of starts_of(), and one more for each bet
+  std::array<Start, 3 * kBets> items_{};  ///< those of starts_of(), and one more per bet
   std::size_t size_ = 0;
 };
 
-/// For each bet, the suffix with the largest evidence, and what came after one large jump (a model load), which would
+/// For each bet, the suffix with the largest evidence, and the part after one large jump (a model load), which would
 /// hide it. O(48).
 /// REQUIRES: more than kMinIncrements buckets.
 Starts starts_of(const Level& level, const Floors& floors);
