@@ -1,4 +1,4 @@
-// From verdicts to what is reported: suspicions, leaks that are only shown, alerts (docs/design/0029-paging.md).
+// From verdicts to reports: suspicions, leaks that are only shown, alerts (docs/design/0029-paging.md).
 #include <fmt/format.h>
 
 #include <utility>
@@ -13,10 +13,10 @@ namespace {
 
 /// An alert ends at once if this share of its growth is released.
 constexpr double kGivenBackShare = 0.2;
-/// A line that was looked at in windows this much shorter is looked at again.
+/// A line that was examined in windows this much shorter is examined again.
 constexpr double kLongerWindow = 1.5;
 
-/// Whether its standstill is that of now: see Engine::Core::follow_standstill().
+/// Whether its standstill is up to date: see Engine::Core::follow_standstill().
 bool is_followed(const SeriesState& s) {
   if (s.leaks() || s.alert() != nullptr || s.suspicion() != nullptr) return true;
   const auto rise = s.detector ? s.detector->rise() : std::nullopt;
@@ -47,7 +47,7 @@ void Engine::Core::decide(SeriesState& s) {
   s.reviewed_for_leak = wants;
   const Verdict v = verdict(s);
   const Move move = move_of(s, v.finding);
-  // What was high within a cycle says nothing about the lows of cycles.
+  // A high level within a cycle is no evidence about the lows of cycles.
   if (move.window_s > kLongerWindow * s.move.window_s && cycle_of(s) > 0) s.standstill = {};
   s.move = move;
   if (!wants || !v.finding.leak) {
@@ -90,7 +90,7 @@ Move Engine::Core::move_of(const SeriesState& s, const Finding& finding) const {
                   finding.oom_in_s, cycle_of(s));
 }
 
-/// Detector::cycle_s(); of a device, the longest of those of its leaking parts.
+/// Detector::cycle_s(); for a device, the longest of its leaking parts.
 double Engine::Core::cycle_of(const SeriesState& s) const {
   double cycle_s = s.detector ? s.line().detector->cycle_s() : 0;
   if (s.key.metric != Metric::device_used) return cycle_s;
@@ -100,7 +100,7 @@ double Engine::Core::cycle_of(const SeriesState& s) const {
   return cycle_s;
 }
 
-/// The curve shows no leak any more. Near a full card its alert may stand all the same.
+/// The curve no longer shows a leak. Near a full card its alert may stand all the same.
 void Engine::Core::no_leak_any_more(SeriesState& s) {
   WhyOver why = s.leaks() ? why_over(s) : WhyOver{};
   if (s.alert() == nullptr || why.end != AlertEnd::withdrawn || s.last_line().detector->last_end_is_sure())
@@ -121,7 +121,7 @@ const SeriesState& Engine::Core::what_ends(const SeriesState& s) const {
   return device != nullptr && device->samples > 0 ? *device : s;
 }
 
-/// How long its line stands still, and what that is compared with.
+/// How long its line stands still, and the figures with which that is compared.
 PageFacts Engine::Core::standstill_facts(const SeriesState& s, const Finding& finding) const {
   const SeriesState& line = s.line();
   PageFacts f;
@@ -177,7 +177,7 @@ PageFacts Engine::Core::page_facts(const SeriesState& s, const Finding& finding,
   return f;
 }
 
-/// What has risen and stands still is not reported as a leak that nobody has been notified of before: it has ended, as
+/// A rise that now stands still is not reported as a leak if nobody has been notified of it before: it has ended, as
 /// far as can be seen.
 void Engine::Core::leave_to_standstill(const SeriesState& s, Explained& v) const {
   Finding& f = v.finding;
@@ -199,7 +199,7 @@ std::optional<Band> Engine::Core::band(const SeriesState& total, Timestamp onset
   return band_of(total.history, device_runs.empty() ? total.first_time : device_runs.back().begin, onset);
 }
 
-/// What, besides the curve, shows that it leaks; of a device, what shows it of its parts.
+/// The evidence, besides the curve, that it leaks; for a device, the evidence about its parts.
 Basis Engine::Core::basis_of(const SeriesState& s) const {
   if (s.key.metric == Metric::allocator_allocated || live_memory_leaks(s)) return Basis::allocator;
   if (s.key.metric != Metric::device_used || !knows_parts(s))
@@ -211,7 +211,7 @@ Basis Engine::Core::basis_of(const SeriesState& s) const {
   return most;
 }
 
-/// It is shown as a leak from here on. The record of it is its suspicion, until an alert is raised.
+/// From here on, it is shown as a leak. The record of it is its suspicion, until an alert is raised.
 void Engine::Core::leak_is_found(SeriesState& s, const Verdict& v) {
   s.leaks_since = tick;
   if (s.alert() == nullptr) record_leak(s, v);
@@ -259,7 +259,7 @@ void Engine::Core::announce(Alert& alert, AlertNews news) {
   changes.push_back({alert, news, {}, std::move(renamed)});
 }
 
-/// What leaks: the process, or of a device the first of its processes that do. The same for each rank of a job and for
+/// What leaks: the process, or for a device the first of its leaking processes. The same for each rank of a job and for
 /// its next run.
 std::string Engine::Core::work_of(const SeriesKey& key, const Alert& alert) const {
   if (alert.kind != AlertKind::leak || is_of_host(key.metric)) return {};
@@ -306,7 +306,7 @@ void Engine::Core::report_changes() {
 
 void Engine::Core::suspect(SeriesState& s, const Verdict& v) {
   if (s.suspicion() != nullptr || s.alert() != nullptr) return;
-  if (!s.leaks() && !s.detector->rise()) s.standstill = {};  // it was of an earlier growth
+  if (!s.leaks() && !s.detector->rise()) s.standstill = {};  // it belonged to an earlier growth
   s.suspicions.push_back(Alert{s.id, tick, {}, AlertEnd::standing, Severity::ok, v.finding, {}, {}});
   keep_at_most(s.suspicions, SeriesState::kMaxSuspicions);
   part_changes(s);
@@ -332,7 +332,7 @@ void Engine::Core::clear(SeriesState& s, WhyOver why) {
   s.reviewed.reset();
   s.paging.clear();
   part_changes(s);
-  // On a device, what looks like a program giving memory back is a program that has just ended.
+  // On a device, what looks like a program releasing memory is a program that has just ended.
   const auto has_just_ended = [&](const std::optional<Timestamp>& when) {
     return when && seconds_between(*when, tick) <= s.release_s();
   };

@@ -9,12 +9,12 @@
 namespace vramtrack {
 namespace {
 
-/// The allocator explains a growth if what it reserves grows at no less than this share of the growth's rate.
+/// The allocator explains a growth if its reserved memory grows at no less than this share of the growth's rate.
 constexpr double kExplains = 0.5;
-/// Live memory stands still if it grows at less than this share of the rate of what is reserved.
+/// Live memory stands still if it grows at less than this share of the rate of reserved memory.
 constexpr double kStandsStill = 0.25;
 
-/// Mean rate of the floor over a growth, from its first quarter to its last; nullopt: not seen for all of that time.
+/// Mean rate of the floor over a growth, from its first quarter to its last; nullopt if not all of it was seen.
 std::optional<double> floor_rate(const SeriesState& s, Timestamp onset, Timestamp now) {
   const double duration_s = seconds_between(onset, now);
   if (!s.floors || !(duration_s > 0)) return std::nullopt;
@@ -50,7 +50,7 @@ Engine::Core::Allocator Engine::Core::allocator_of(const SeriesState& s) const {
   return several ? Allocator{} : found;
 }
 
-/// Whether an alert about what is allocated in the process stands.
+/// Whether an alert about allocated memory of the process stands.
 bool Engine::Core::live_memory_leaks(const SeriesState& s) const {
   const Allocator allocator = allocator_of(s);
   return allocator.allocated != nullptr && allocator.allocated->leaks();
@@ -70,7 +70,7 @@ void Engine::Core::allocator_changes(const SeriesState& allocated) {
     series.for_device(device_key(allocated.key), again);
 }
 
-/// If live memory grows, that is the leak. If only what is reserved grows, that is cache or fragmentation, and what the
+/// If live memory grows, that is the leak. If only reserved memory grows, that is cache or fragmentation, and what the
 /// process and its device hold grows with it.
 void Engine::Core::leave_to_allocator(const SeriesState& s, Explained& v) const {
   const bool total_alone = s.key.metric == Metric::device_used && !knows_parts(s);

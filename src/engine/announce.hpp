@@ -10,13 +10,13 @@
 
 namespace vramtrack {
 
-/// Called when an alert was raised, escalated or cleared, and has changed already.
+/// Called after an alert was raised, escalated or cleared.
 using Announce = std::function<void(Alert&, AlertNews)>;
 
-/// In order, by the series to which they belong.
+/// In order, by the series that they belong to.
 using AlertsBySeries = std::unordered_map<SeriesId, std::vector<Alert>>;
 
-/// nullptr: none. O(1).
+/// nullptr if there are none. O(1).
 inline const std::vector<Alert>* find_alerts(const AlertsBySeries& all, SeriesId series) {
   const auto known = all.find(series);
   return known == all.end() ? nullptr : &known->second;

@@ -12,7 +12,7 @@ constexpr int kLeastSwings = 2;
 constexpr double kLongerThan = 3;
 /// A swing has at least this share of the present rise.
 constexpr double kSwingShare = 0.5;
-/// Higher than the band by this share of the present rise is new territory.
+/// A level above the band by more than this share of the present rise is new territory.
 constexpr double kAboveShare = 0.1;
 /// Below this share of the present level, the series was at the beginning of another run.
 constexpr float kOtherRunShare = 0.2F;

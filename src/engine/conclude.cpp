@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kNothingAfter = "there are no samples after memory ran out";
 
-/// What is at rest is not reported as growing, and what has ended has no forecast, whichever stage decided that.
+/// A series at rest is not reported as growing, and one that has ended has no forecast, whichever stage decided that.
 void drop_what_does_not_go_on(Finding& f, bool ended) {
   if (!f.leak && (f.state == State::steady || f.state == State::cycling || f.state == State::too_short)) {
     f.growth_bytes_per_s = {};
@@ -49,8 +49,8 @@ Attribution Engine::Core::attribution(const SeriesState& device, const Finding& 
   return attribute(device.rise_since(onset), processes);
 }
 
-/// If another process has given memory back since the growth began, the device's own past cannot show when memory ends.
-/// The past of the growing process can: its forecast is based on what the device has free.
+/// If another process has released memory since the growth began, the device's own past cannot show when memory ends.
+/// The past of the growing process can: its forecast is based on the device's free memory.
 void Engine::Core::take_figures_of_suspect(const SeriesState& device, Attributed& v) const {
   if (!v.suspect || !v.finding.onset) return;
   const auto& last_fall = device.device->last_fall;
@@ -66,7 +66,7 @@ void Engine::Core::take_figures_of_suspect(const SeriesState& device, Attributed
   });
 }
 
-/// Conclusions from growth before the end are about a run that is over, until the series is higher than it was then.
+/// Conclusions from growth before the end concern a run that is over, until the series is higher than it was then.
 void Engine::Core::leave_the_past(const SeriesState& device, Found& v) const {
   const DeviceState& since = *device.device;
   if (!since.last_end) return;
@@ -97,7 +97,7 @@ void Engine::Core::leave_the_past(const SeriesState& device, Found& v) const {
 }
 
 /// If no source reports who holds what, a total that has moved up and down between these levels before does not run out
-/// of memory within them: what one program releases another takes.
+/// of memory within them: memory that one program releases, another takes.
 void Engine::Core::leave_to_band(const SeriesState& s, Finding& f) const {
   if (!grows(f) || !f.onset || !s.detector) return;
   const auto known = band(s, *f.onset);
@@ -112,7 +112,7 @@ void Engine::Core::leave_to_band(const SeriesState& s, Finding& f) const {
                   scale.bytes(known->lowest_bytes), scale.bytes(known->highest_bytes), known->swings, f.because);
 }
 
-/// An alert that is active near a full card although the curve shows no leak any more is reported as what it is.
+/// An alert that stands near a full card although the curve no longer shows a leak is reported as such.
 void Engine::Core::hold_near_full(const SeriesState& s, Decided& v) const {
   if (s.leaks() || s.alert() == nullptr || v.finding.leak || s.ended) return;
   Finding& f = v.finding;
@@ -124,7 +124,7 @@ void Engine::Core::hold_near_full(const SeriesState& s, Decided& v) const {
                           scale.span(s.standstill.still_s()), f.because);
 }
 
-/// Where the host's memory ends for the process; nullopt: not known.
+/// Where the host's memory ends for the process; nullopt: unknown.
 std::optional<MemoryWall> Engine::Core::wall_of_host(const SeriesState& process) const {
   const auto* const known = hosts.of(process_key(process.key));
   if (known == nullptr || known->limit_bytes == 0 || !known->holding.available_bytes) return std::nullopt;
@@ -132,14 +132,14 @@ std::optional<MemoryWall> Engine::Core::wall_of_host(const SeriesState& process)
   return MemoryWall{known->limit_bytes, known->limit_bytes - left_bytes, 0, 0, known->limit_name};
 }
 
-/// The wall at which the series ends before its device does; nullopt: there is none.
+/// The wall at which the series ends before its device does; nullopt if there is none.
 std::optional<Walls::Nearest> Engine::Core::wall_in_force(const SeriesState& s) const {
   auto nearest = s.ended ? std::nullopt : walls.nearest(s);
   if (!nearest || !s.limit_bytes || nearest->end_bytes > *s.limit_bytes) return std::nullopt;
   return nearest;
 }
 
-/// Whether a part of a device whose memory is the host's ends with it: swap is not a room for the device.
+/// Whether a part of a device that uses the host's memory ends with it: swap adds no room for the device.
 bool Engine::Core::ends_with_device(const SeriesState& s) const {
   if (!s.device->shares_host_memory || !is_part(s) || !s.device->capacity_bytes) return false;
   if (!is_of_host(s.key.metric)) return true;
@@ -179,7 +179,7 @@ std::string Engine::Core::ends_by(const SeriesState& process) const {
   return fmt::format("; its memory is limited to {} by {}", scale.bytes(static_cast<double>(its->bytes)), its->name);
 }
 
-/// Those whose memory ends where that of the series does, by whatever limit, itself among them.
+/// The series whose memory ends where that of `s` does, by whatever limit, including itself.
 std::vector<const SeriesState*> Engine::Core::sharing(const SeriesState& s) const {
   if (auto nearest = wall_in_force(s)) return std::move(nearest->sharing);
   std::vector<const SeriesState*> all;
@@ -197,7 +197,7 @@ std::vector<const SeriesState*> Engine::Core::sharing(const SeriesState& s) cons
   return all;
 }
 
-/// Of all that share its limit; `its`: what is found of the series.
+/// The growth of all that share its limit; `its`: the finding about the series.
 double Engine::Core::growth_together(const SeriesState& s, const Finding& its) const {
   if (!grows(its)) return 0;
   double all_bytes_per_s = std::max(0.0, its.growth_bytes_per_s.mid);
@@ -209,7 +209,7 @@ double Engine::Core::growth_together(const SeriesState& s, const Finding& its) c
   return all_bytes_per_s;
 }
 
-/// What the series alone would fill, all that share its limit fill together. Returns the words for it; empty: it grows
+/// All series that share its limit fill it together. Returns the words for that; empty if it grows
 /// alone.
 std::string Engine::Core::fill_together(const SeriesState& s, Finding& f) const {
   if ((!f.oom_in_s && !f.oom_if_growth_continues_s) || !grows(f) || f.growth_bytes_per_s.mid <= 0) return {};
@@ -221,7 +221,7 @@ std::string Engine::Core::fill_together(const SeriesState& s, Finding& f) const 
   return fmt::format(" at {} together", scale.scaled_rate(all_bytes_per_s));
 }
 
-/// Who limits the process's share of the host's memory, once it grows.
+/// Names who limits the process's share of the host's memory, once it grows.
 void Engine::Core::end_with_host(const SeriesState& s, Limited& v) const {
   const auto limit = wall(s);
   if (!limit || !grows(v.finding)) return;
@@ -232,7 +232,7 @@ void Engine::Core::end_with_host(const SeriesState& s, Limited& v) const {
     v.finding.because += "; it and others fill that" + rate;
 }
 
-/// Who limits the process, where that ends it before its device does.
+/// Names who limits the process, if that ends it before its device does.
 void Engine::Core::end_at_wall(const SeriesState& process, Limited& v) const {
   const auto wall = wall_in_force(process);
   if (!wall) return;
@@ -244,7 +244,7 @@ void Engine::Core::end_at_wall(const SeriesState& process, Limited& v) const {
     v.finding.because += " and grow" + rate;
 }
 
-/// Memory of a device that is the host's ends with the host's, and all that is on it fills that together.
+/// Memory of a device that is the host's ends with the host's, and everything on it fills that together.
 void Engine::Core::end_with_shared_memory(const SeriesState& s, Finding& f) const {
   const DeviceState& device = *s.device;
   if (s.ended || !device.shares_host_memory || is_of_host(s.key.metric) || !grows(f)) return;
@@ -257,7 +257,7 @@ void Engine::Core::end_with_shared_memory(const SeriesState& s, Finding& f) cons
     f.because += "; it and others fill the host's memory" + rate;
 }
 
-/// A device's growth ends where that of the process that makes it does, if that is sooner: at a wall of the process.
+/// A device's growth ends where that of the process behind it does, if that is sooner: at a wall of the process.
 void Engine::Core::end_with_suspect(const SeriesState& device, Attributed& v) const {
   Finding& f = v.finding;
   if (!grows(f) || !v.suspect) return;
@@ -302,7 +302,7 @@ void Engine::Core::hold_by_policy(const SeriesState& s, Decided& v) const {
                           scale.duration(seconds_between(hold->since, s.last_time)), f.because);
 }
 
-/// A device's growth as its total and its processes show it, if what none of them holds is not known.
+/// A device's growth as its total and its processes show it, if the memory that none of them holds is unknown.
 void Engine::Core::judge_by_total(const SeriesState& device, Attributed& v) const {
   Finding& f = v.finding;
   const Attribution a = attribution(device, f);
@@ -427,7 +427,7 @@ void join_growths(View& view) {
   }
 }
 
-/// Order of a device's processes: living before ended, then leaking before others, then growing ones, then the larger.
+/// Order of a device's processes: live before ended, then leaking before others, then growing ones, then larger ones.
 bool before(const SeriesView& a, const SeriesView& b) {
   if (a.ended != b.ended) return b.ended;
   if (a.verdict.finding.leak != b.verdict.finding.leak) return a.verdict.finding.leak;

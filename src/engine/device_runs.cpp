@@ -79,7 +79,7 @@ bool DeviceRuns::read(Timestamp time, std::uint64_t bytes, const Levels& levels,
   return true;
 }
 
-/// Whether more is left after a run's end than was there before it: then the next run was already there.
+/// Whether more is left after a run's end than was there before it: the next run was then already there.
 bool DeviceRuns::somebody_stayed(const Levels& levels) const {
   const std::uint64_t floor = between_->floor_bytes;
   return rest_bytes_ ? floor > *rest_bytes_ + levels.no_growth_bytes : floor + levels.no_growth_bytes >= first_bytes_;

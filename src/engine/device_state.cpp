@@ -12,7 +12,7 @@ void DeviceState::choose_stand_in() {
       break;
     }
     if (stand_in != nullptr && process_key(stand_in->key) != process_key(s->key)) {
-      stand_in = nullptr;  // of several programs, none stands for the device
+      stand_in = nullptr;  // if there are several programs, none represents the device
       break;
     }
     if (stand_in == nullptr || s->key.metric == Metric::allocator_allocated) stand_in = s;

@@ -19,29 +19,29 @@ namespace vramtrack {
 struct EndReport {
   Timestamp time;
   std::string text;      ///< for people: who reported it, and how
-  bool by_host = false;  ///< the host ended it, whose memory had run out
+  bool by_host = false;  ///< the host ended it because its memory had run out
 };
 
-/// What the series of one device share. Its own memory is that of `used`.
+/// The state that the series of one device share. Its own memory is that of `used`.
 struct DeviceState {
   SeriesState* used = nullptr;          ///< its device_used series, once it has a sample
   SeriesState* reserved = nullptr;      ///< its device_reserved series, likewise
   SeriesState* unattributed = nullptr;  ///< its device_unattributed series, likewise
   /// The series of a framework's allocator that is judged in place of `used`, where nothing else is known of the
-  /// device: what is allocated, else what is reserved, of the only program that reports it. Else null.
+  /// device: allocated memory, else reserved memory, of the only program that reports it. Else null.
   SeriesState* stand_in = nullptr;
   std::map<SeriesId, SeriesState*> series;  ///< all series of the device, including its processes'
   std::optional<double> capacity_bytes;
   bool shares_host_memory = false;  ///< see DeviceInfo
-  /// Where the host's memory ends what the device holds of it, as of the last look: its capacity may be more.
+  /// The level at which the host's memory ends for the device, as of the last look: its capacity may be higher.
   std::optional<double> host_end_bytes;
 
-  Remainder remainder;               ///< what `unattributed` is made from
+  Remainder remainder;               ///< the source of `unattributed`
   std::optional<Timestamp> derived;  ///< the last tick in which that series was made, or could not be
-  std::set<SeriesId> leaking;        ///< those of its processes and its remainder whose alerts stand
+  std::set<SeriesId> leaking;        ///< its processes, and its remainder, whose alerts stand
 
   std::optional<Pile> pile;                 ///< while its total rises like a leak
-  std::optional<Timestamp> total_reviewed;  ///< when that was last looked at, and who explains the rise
+  std::optional<Timestamp> total_reviewed;  ///< when that was last examined, and who explains the rise
 
   std::set<SeriesId> living;  ///< its processes that have not ended
 
@@ -51,7 +51,7 @@ struct DeviceState {
   std::uint64_t samples_since_end = 0;              ///< number of readings since then
   std::uint64_t released_below_bytes = 0;           ///< below this, the memory of that process has been freed
   std::optional<Timestamp> process_ended;           ///< when a process on it last ended
-  std::optional<Timestamp> last_fall;               ///< when a process other than its grower last gave memory back
+  std::optional<Timestamp> last_fall;               ///< when a process other than its grower last released memory
   std::optional<Timestamp> reported_out_of_memory;  ///< when a program last reported it
   std::optional<EndReport> end_report;              ///< the last one that has not explained an end yet
 
@@ -60,14 +60,14 @@ struct DeviceState {
   std::optional<DeviceHealth> health;
   std::optional<LastXid> last_xid;
 
-  /// What the driver keeps for itself: a device with no more than that in use is idle.
+  /// The memory that the driver keeps for itself: a device with no more than that in use is idle.
   [[nodiscard]] double idle_bytes() const {
     return driver_share_bytes(capacity_bytes ? std::optional(static_cast<std::uint64_t>(*capacity_bytes))
                                              : std::optional<std::uint64_t>());
   }
-  /// The series by which the device is judged; null: none.
+  /// The series by which the device is judged; null if there is none.
   [[nodiscard]] SeriesState* total() const { return used != nullptr ? used : stand_in; }
-  /// Chooses `stand_in` again; called when a series has come or gone. What the earlier one left is forgotten.
+  /// Chooses `stand_in` again; called when a series has come or gone. The state of the earlier one is forgotten.
   void choose_stand_in();
   /// Whether the memory of the process that ended last is still in use: a driver may free it long after the end, or
   /// never. `no_growth_bytes`: a smaller rise does not count. REQUIRES: total().

@@ -1,4 +1,4 @@
-// How a run ended, by its last figures alone.
+// How a run ended, judging only by its last figures.
 #pragma once
 
 #include <optional>
@@ -13,10 +13,10 @@ struct LastFigures {
   std::optional<double> limit_bytes;
   std::optional<double> onset_bytes;         ///< where the growth began; nullopt: it did not grow
   std::optional<double> growth_bytes_per_s;  ///< likewise
-  double unseen_s = 0;                       ///< time after the last sample for which it continued unseen
+  double unseen_s = 0;                       ///< time after the last sample during which it continued unseen
 };
 
-/// Out of memory: what was free when it was last seen, less what it grew unseen at its last rate, is at most a tenth of
+/// Out of memory: what was free when last seen, less the unseen growth at the last rate, is at most a tenth of
 /// what was free when the growth began. Near the limit: at most a tenth of the limit was free. Pure.
 EndKind end_kind(const LastFigures& last);
 

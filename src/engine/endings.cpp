@@ -11,7 +11,7 @@
 namespace vramtrack {
 namespace {
 
-/// A run that is missing for longer than this many periods was not watched: what it did then is unknown.
+/// A run that is missing for longer than this many periods was not watched: its behaviour then is unknown.
 constexpr double kMostUnseenPeriods = 2;
 
 /// Finds the first alert of the run that is over.
@@ -21,13 +21,13 @@ void take_first_alert(SeriesState& total) {
 
 }  // namespace
 
-/// What did not fit has not leaked: an alert that took its load for a leak is withdrawn.
+/// A program that did not fit has not leaked: an alert that took its load for a leak is withdrawn.
 WhyOver with_its_run(const End& end, const Scale& scale) {
   if (end.while_loading) return {AlertEnd::withdrawn, reason_of_end(end, scale), end.how};
   return {AlertEnd::process_ended, reason_of_end(end, scale), end.how};
 }
 
-/// Copies rate and onset of what grew to the end; nothing if it did not.
+/// Copies rate and onset of the growth to the end; does nothing if there was none.
 void Endings::take_growth(End& end, const SeriesState& series, const Finding& finding) {
   if (!grows(finding)) return;
   end.growth_bytes_per_s = finding.growth_bytes_per_s.mid;
@@ -38,8 +38,8 @@ void Endings::take_growth(End& end, const SeriesState& series, const Finding& fi
   if (end.onset && series.leaks()) end.onset = std::min(*end.onset, *series.leaks_since);
 }
 
-/// A program's own report is better evidence than any level. If its device leaked, the leak ended there: what continues
-/// is judged again.
+/// A program's own report is better evidence than any level. If its device leaked, the leak ended there: growth that
+/// continues is judged again.
 void Endings::take_out_of_memory(const Event& event) {
   const auto take = [&](SeriesState& s) {
     if (!s.is_total() || s.samples == 0 || !s.detector) return;
@@ -74,7 +74,7 @@ void Endings::use_report(SeriesState& total, EndKind how) {
   if (total.device->used == nullptr) end_beside(total, how);
 }
 
-/// The other series of the program whose allocator stands in for its device.
+/// Ends the other series of the program whose allocator represents its device.
 void Endings::end_beside(const SeriesState& total, EndKind how) {
   table_.for_device(device_key(total.key), [&](SeriesState& s) {
     if (s.id == total.id || !is_of_allocator(s.key.metric) || !s.detector || s.samples == 0) return;
@@ -112,7 +112,7 @@ void Endings::end_of_recording() {
     if (!total.is_total() || !total.detector || !device.reported_out_of_memory) return;
     if (total.samples == 0 || total.last_time > *device.reported_out_of_memory) return;
     const bool is_known = device.last_end && device.last_end->time >= total.last_time;
-    if (!is_known && device.reported_out_of_memory == out_of_memory_of_any_) return;  // it may be another device's
+    if (!is_known && device.reported_out_of_memory == out_of_memory_of_any_) return;  // it may concern another device
     if (device.used == nullptr) end_beside(total, EndKind::out_of_memory);
     if (!is_known) end_reported(total, engine_.verdict(total));
     close_run(total, total.last_time);
@@ -140,7 +140,7 @@ void Endings::name(End& end, const SeriesState& process) const {
     end.command = info->command.empty() ? info->name : info->command;
 }
 
-/// From the process's own figures, unless it was reported. One memory ran out, not both.
+/// Based on the process's own figures, unless it was reported. One memory ran out, not both.
 End Endings::end_of_process(const SeriesState& s, std::optional<EndKind> reported) const {
   End end = end_at(s);
   name(end, s);
@@ -152,7 +152,7 @@ End Endings::end_of_process(const SeriesState& s, std::optional<EndKind> reporte
   return end;
 }
 
-/// Which memory ran out, where one did.
+/// Which memory ran out, if one did.
 EndKind Endings::kind_of(const SeriesState& s, const LastFigures& last) {
   const EndKind how = end_kind(last);
   const bool is_host = is_of_host(s.key.metric) || s.device->shares_host_memory;
@@ -245,7 +245,7 @@ void Endings::note_run(SeriesState& total) {
   const bool went_on = total.device->runs.goes_on();
   // No driver's share is in what a program allocates.
   const double idle_bytes = total.key.metric == Metric::device_used ? total.device->idle_bytes() : 0;
-  // How a run ended that left the device idle is known when its fall is.
+  // How a run that left the device idle ended is known once its fall is understood.
   if (went_on && static_cast<double>(total.last_bytes) <= idle_bytes && is_falling(total)) return;
   const bool begins = total.device->runs.read(
       total.last_time, total.last_bytes, {idle_bytes, no_growth_bytes(), total.release_s()}, total.device->last_end);
@@ -253,7 +253,7 @@ void Endings::note_run(SeriesState& total) {
   if (begins) know_precedent(total);
   const std::vector<Run>& all = total.device->runs.all();
   if (!begins || total.samples == 1) return;
-  // A run that begins again sooner is one program that gives its memory back and takes it again.
+  // A run that begins again sooner is one program that releases its memory and takes it again.
   const double cycle_s = 2 * config_.detection.minimum_duration_minutes * kSecondsPerMinute;
   if (all.size() < 2 || seconds_between(all[all.size() - 2].begin, all.back().begin) >= cycle_s) judge_anew(total);
   // The reading that shows that a run has begun may come long after its first.
@@ -280,12 +280,12 @@ void Endings::close_run(SeriesState& total, Timestamp gone_at) {
   judge_anew(total);
 }
 
-/// A run is judged separately: what an earlier one, or the time between, left in the detectors says nothing about it.
+/// A run is judged separately: the state that an earlier run, or the time between, left in the detectors is irrelevant.
 void Endings::judge_anew(SeriesState& total) {
   if (!total.detector) return;
   total.judge_anew(config_.detection, catalog_.scale);
   total.detector->set_precedent(total.device->runs.precedent());
-  // What it had taken is gone: a leak of its own total no longer has a subject.
+  // The memory it had taken is gone: a leak of its own total no longer has a subject.
   if (!engine_.wants_leak(total)) engine_.clear(total, {AlertEnd::released, "the memory was released"});
   total.reviewed.reset();
   engine_.queue(total);

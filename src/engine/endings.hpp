@@ -1,4 +1,4 @@
-// Endings: how runs end, from a fall of their device's memory, from the end of their process, or from both
+// Endings: how runs end, as shown by a fall of their device's memory, by the end of their process, or by both
 // (docs/design/0009-endings.md).
 #pragma once
 
@@ -32,18 +32,18 @@ struct WhyOver {
 
 WhyOver with_its_run(const End& end, const Scale& scale);
 
-/// What Endings asks of its engine.
+/// The functions of the engine that Endings calls.
 class EndingsEngine {
  public:
   [[nodiscard]] virtual Verdict verdict(const SeriesState& series) const = 0;
   [[nodiscard]] virtual bool wants_leak(const SeriesState& series) const = 0;
-  /// Ends the leak of the series and its alert; nothing if there is neither.
+  /// Ends the leak of the series and its alert; does nothing if there is neither.
   virtual void clear(SeriesState& series, WhyOver why) = 0;
-  /// The alert of the series is decided again at the end of the tick.
+  /// Queues the alert of the series for another decision at the end of the tick.
   virtual void queue(SeriesState& series) = 0;
   /// The process has ended; calls process_ends().
   virtual void end(SeriesState& process, std::optional<EndKind> reported) = 0;
-  /// Something that people should read once.
+  /// Adds something that people should read once.
   virtual void add_notice(Notice notice) = 0;
 
  protected:
@@ -57,11 +57,11 @@ class EndingsEngine {
 ///   process_ends()  ───────────────────────────────────────^
 class Endings {
  public:
-  /// All must outlive this. `now`: the tick that is being taken.
+  /// All must outlive this. `now`: the tick that is being processed.
   Endings(EndingsEngine& engine, const Config& config, const Catalog& catalog, SeriesTable& table, const Timestamp& now)
       : engine_(engine), config_(config), catalog_(catalog), table_(table), now_(now) {}
 
-  /// Before the series sees the sample. O(1) unless the total of a device falls.
+  /// Called before the series sees the sample. O(1) unless the total of a device falls.
   void notice_fall(SeriesState& series, const Sample& sample);
   /// Called once the tick is complete: only then is it known which processes are still listed.
   void conclude_falls();
@@ -69,17 +69,17 @@ class Endings {
   void note_run(SeriesState& total);
   /// A program reported that the memory of a device, or of some device of the host, ran out.
   void take_out_of_memory(const Event& event);
-  /// Some program has ended, not known which: evidence about a fall at that time.
+  /// Some program has ended, but it is unknown which: evidence about a fall at that time.
   void take_end(const Event& event);
-  /// No sample follows: concludes what is not known yet. A device ended there whose process was not listed after a
-  /// fall, or whose program reported after its last sample that memory ran out.
+  /// No sample follows: concludes what is still open. A device ended there if its process was not listed after a
+  /// fall, or if its program reported after its last sample that memory ran out.
   void end_of_recording();
   /// Marks the series of a process as ended. `reported`: how, if the source or the kernel said so.
   void process_ends(SeriesState& series, std::optional<EndKind> reported);
-  /// Whether a series of the host's memory grew until that ran out, by its last figures.
+  /// Whether a series of the host's memory grew until that ran out, judging by its last figures.
   [[nodiscard]] bool host_ran_out(const SeriesState& series) const;
 
-  /// Whether the device's total has fallen and it is not known yet what that means.
+  /// Whether the device's total has fallen and the meaning of that is still unknown.
   [[nodiscard]] bool is_falling(const SeriesState& total) const;
   /// A smaller rise does not count as growth, as in the detectors.
   [[nodiscard]] std::uint64_t no_growth_bytes() const;
@@ -95,17 +95,17 @@ class Endings {
     SeriesId total{};
     Timestamp seen;  ///< the first lower sample
     Verdict before;
-    End end;  ///< how it ended, and whose end it was, are found out later
+    End end;  ///< how it ended, and whose end it was, are determined later
     LastFigures last;
-    bool kept_load = false;          ///< never before had the run lost a good part of what it had loaded
+    bool kept_load = false;          ///< the run had never before lost a good part of what it had loaded
     std::uint64_t lowest_bytes = 0;  ///< since `seen`
-    Timestamp lowest_at;             ///< the first reading of it
+    Timestamp lowest_at;             ///< the first reading with it
     Reading latest;                  ///< since `seen`
     Reading prior;                   ///< the one before; at `seen` the same
-    bool over = false;               ///< its meaning is known
-    bool is_rest = false;  ///< it follows a known end: all that is left to find out is which processes ended with it
+    bool over = false;               ///< whether its meaning is known
+    bool is_rest = false;  ///< it follows a known end: it only remains to find out which processes ended with it
   };
-  /// What is known about a fall so far.
+  /// The meaning of a fall, as far as it is known.
   enum class Means : std::uint8_t { an_end, a_restart, no_end, not_known_yet };
 
   /// A process that held this share of the used memory is the run of its total.
@@ -148,7 +148,7 @@ class Endings {
   SeriesTable& table_;
   const Timestamp& now_;
   std::vector<Fall> falls_;
-  std::optional<Timestamp> out_of_memory_of_any_;  ///< the last message of out of memory that named no device
+  std::optional<Timestamp> out_of_memory_of_any_;  ///< the last out-of-memory message that named no device
   bool is_last_ = false;                           ///< no sample follows
 };
 

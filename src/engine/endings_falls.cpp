@@ -1,4 +1,4 @@
-// What a fall of a device's memory means: the end of a process, a restart, or neither.
+// The meaning of a fall of a device's memory: the end of a process, a restart, or neither.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -13,7 +13,7 @@ namespace {
 
 /// A smaller fall is not the end of the process that explains a device's growth: that one holds more than this share.
 constexpr double kLeastFall = 0.1;
-/// A process that has given back all it held, except for less than this, has ended: a living one keeps at least its
+/// A process that has released all it held, except for less than this, has ended: a live one keeps at least its
 /// context, and no CUDA context is that small.
 constexpr double kLeastContext_bytes = 128 * kMiB;
 /// The share of the limit that no program can allocate, because it is fragmented or the driver needs it.
@@ -22,12 +22,12 @@ constexpr double kUnusable = 0.03;
 /// programs that list with the same period do not do so at the same moment.
 constexpr double kOverduePeriods = 1.5;
 constexpr double kDuePeriods = 0.9;  ///< for a process that is listed at the moments of its device's readings
-/// While the device still has in use what a process may hold, one reading of it may be missing.
+/// While the device still uses as much as a process may hold, one reading of the process may be missing.
 constexpr double kMissingPeriods = 2.5;
-/// Two levels that differ by this share differ clearly; the same level is met within half of it, because a program does
-/// not hold the same to the byte at every start.
+/// Two levels that differ by this share differ clearly; the same level is reached within half of it, because a program
+/// does not hold exactly the same amount at every start.
 constexpr double kClearly = 0.2;
-/// What rises this much faster than the run grew is a start, not growth.
+/// A rise this much faster than the run's growth is a start, not growth.
 constexpr double kStartOverGrowth = 5;
 
 /// A sawtooth stops below the limit; a program that runs out of memory stops where its next allocation does not fit.
@@ -39,7 +39,7 @@ bool next_rise_does_not_fit(const SeriesState& total, const LastFigures& last) {
 
 }  // namespace
 
-/// A living process keeps its context, so the use does not fall to what it was before the process began.
+/// A live process keeps its context, so the use does not fall to what it was before the process began.
 bool Endings::all_taken_is_gone(const SeriesState& total, double used_bytes, double left_bytes) {
   if (!total.device->runs.goes_on() || !total.device->runs.rest_bytes()) return false;
   const auto rest = static_cast<double>(*total.device->runs.rest_bytes());
@@ -65,7 +65,7 @@ void Endings::notice_fall(SeriesState& s, const Sample& sample) {
     falls_.push_back(std::move(fall));
     return;
   }
-  // A program frees tensors and goes on: without a report, such a fall is not an end.
+  // A program frees tensors and continues: without a report, such a fall is not an end.
   if (s.key.metric != Metric::device_used && !is_reported(s, sample.time)) return;
   const DeviceRuns& runs = s.device->runs;
   fall.kept_load =
@@ -96,7 +96,7 @@ void Endings::conclude_falls() {
 
 void Endings::conclude(Fall& fall) {
   SeriesState* total = table_.find(fall.total);
-  if (total != nullptr && !total->is_total()) total = nullptr;  // something else speaks for its device now
+  if (total != nullptr && !total->is_total()) total = nullptr;  // something else represents its device now
   if (total != nullptr && total->last_time > fall.latest.time) {
     fall.prior = std::exchange(fall.latest, {total->last_time, total->last_bytes});
     if (total->last_bytes < fall.lowest_bytes) {
@@ -121,8 +121,8 @@ void Endings::conclude(Fall& fall) {
   end_the_gone(fall, *total);
 }
 
-/// Whether the device has more in use than before the run and by others that are listed since the fall: a process that
-/// lives keeps a context at least.
+/// Whether more is in use on the device than before the run and by others that are listed since the fall: a live
+/// process keeps at least a context.
 bool Endings::may_still_hold(const SeriesState& process, const Fall& fall, const SeriesState& total) const {
   const double rest = static_cast<double>(total.device->runs.rest_bytes().value_or(0));
   double explained = std::max(rest, total.device->idle_bytes());
@@ -152,7 +152,7 @@ bool Endings::is_gone(const SeriesState& process, const Fall& fall, const Series
   return given_back_bytes > 0 && unexplained_bytes >= given_back_bytes;
 }
 
-/// The process whose end the fall would be: the suspect, else the one that held most of it; nullptr if no visible
+/// The process that the fall would be the end of: the suspect, else the one that held most of it; nullptr if no visible
 /// process explains it.
 const SeriesState* Endings::ended_process(const Fall& fall, const SeriesState& total) const {
   const SeriesState* suspect = nullptr;
@@ -169,7 +169,7 @@ const SeriesState* Endings::ended_process(const Fall& fall, const SeriesState& t
   return static_cast<double>(most->last_bytes) >= kMostOfIt * fall.last.used_bytes ? most : nullptr;
 }
 
-/// Whether a run that leaked has, for the first time, lost more than what had grown: a good part of what it had loaded
+/// Whether a run that leaked has, for the first time, lost more than its growth: a good part of what it had loaded
 /// at its start is gone, too. A program that releases what it has collected keeps that.
 bool Endings::lost_its_load(const Fall& fall, const SeriesState& total) {
   const auto loaded = static_cast<double>(total.device->runs.loaded_bytes());
@@ -238,7 +238,7 @@ Endings::Means Endings::meaning_of(const Fall& fall, const SeriesState& total, E
   const double idle = total.device->idle_bytes();
   const bool all_gone =
       (left <= idle && fall.last.used_bytes > idle) || all_taken_is_gone(total, fall.last.used_bytes, left);
-  // If the run met the limit, losing most of what it had taken suffices: the next run may be there at once.
+  // If the run reached the limit, losing most of what it had taken suffices: the next run may be there at once.
   const bool at_limit =
       is_reported_now || (by_figures >= EndKind::out_of_memory && next_rise_does_not_fit(total, fall.last));
   const double taken = fall.last.used_bytes - static_cast<double>(total.device->runs.lowest_bytes());

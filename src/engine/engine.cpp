@@ -129,7 +129,7 @@ void Engine::Core::refresh_limits() {
 
 void Engine::Core::refresh_limit(SeriesState& s) const {
   if (s.ended || s.samples == 0) return;
-  // First, what is allocated grows into what is reserved.
+  // Allocated memory first grows into the reserved memory.
   const SeriesState* const reserved = s.key.metric == Metric::allocator_allocated ? allocator_of(s).reserved : nullptr;
   const auto wall = walls.nearest(s);
   s.refresh_limit(reserved != nullptr ? std::optional(reserved->last_bytes) : std::nullopt,
@@ -150,7 +150,7 @@ void Engine::Core::take_limit(const Event& event) {
   catalog.describe(info);
 }
 
-/// What an event says of where memory ends holds from then on: no sample may follow.
+/// What an event reports about where memory ends holds from then on: no sample may follow.
 void Engine::Core::apply_limits() {
   if (limits_moved.empty() && host_limits_moved.empty()) return;
   refresh_catalog();
@@ -159,7 +159,7 @@ void Engine::Core::apply_limits() {
   for (const ProcessKey& process : std::exchange(host_limits_moved, {})) series.for_process(process, refresh);
 }
 
-/// Walls of an earlier watch ended with it: this one learns from its sources which there are.
+/// Walls of an earlier watch ended with it: this one learns the present ones from its sources.
 void Engine::Core::forget_limits() {
   walls.lift_all();
   hosts.lift_all();
@@ -191,7 +191,7 @@ void Engine::Core::end_process(const Event& event) {
   bool is_known = false;
   for (const SeriesState* const s : ending) {
     by_host = by_host || (!reported && endings.host_ran_out(*s));
-    is_known = is_known || s->alert() != nullptr;  // its end says so
+    is_known = is_known || s->alert() != nullptr;  // the alert reports its end
   }
   if (by_host) reported = EndKind::host_out_of_memory;
   for (SeriesState* const s : ending) {
@@ -214,7 +214,7 @@ void Engine::Core::end_process(const Event& event) {
 void Engine::Core::end(SeriesState& s, std::optional<EndKind> reported) {
   std::string left;
   const std::optional<MemoryWall> its_wall = wall(s);
-  // As reported last, including the wall, which the series itself does not have.
+  // As last reported, including the wall, which the series itself does not have.
   const std::string because = its_wall && s.detector && grows(s.finding()) ? verdict(s).finding.because : std::string();
   if (s.key.metric == Metric::process_used) {
     remember_run(s);
@@ -401,7 +401,7 @@ void Engine::recall(const Alert& alert, Timestamp until) {
   core_->go_on(core_->named(alert), false, until);
 }
 
-/// Alerts recorded before there were incidents name none.
+/// Alerts recorded before incidents existed name none.
 Alert Engine::Core::named(Alert alert) const {
   if (alert.incident.empty() && catalog.holds(alert.series))
     alert.incident = alert_id(catalog.key(alert.series), alert.raised);
@@ -425,7 +425,7 @@ bool Engine::Core::adopt(const Alert& alert) {
   SeriesState* const s = series.find(alert.series);
   if (s == nullptr || !s->leaks()) return false;
   if (s->alert() == nullptr) {
-    // It was raised by what the samples that are still recorded do not show.
+    // It was raised because of something that the samples still recorded do not show.
     if (s->suspicion() != nullptr) s->suspicions.pop_back();
     s->alerts.push_back(alert);
     return true;

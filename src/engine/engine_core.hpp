@@ -1,4 +1,4 @@
-// The parts of the engine, shared by engine.cpp (the loop), parts.cpp and allocator.cpp (what a device is made of) and
+// The parts of the engine, shared by engine.cpp (the loop), parts.cpp and allocator.cpp (the parts of a device) and
 // conclude.cpp (verdicts and the View).
 #pragma once
 
@@ -27,14 +27,14 @@
 
 namespace vramtrack {
 
-/// One growth that shows in the device's total and in its part: what either of them shows is known. A beginning is seen
-/// late rather than early.
+/// One growth that shows in the device's total and in its part: what either of them shows is known. A beginning tends
+/// to be seen late rather than early.
 void take_what_the_total_shows(const Finding& total, Timestamp now, Finding& part);
 
-/// One tick, the samples of one instant, is taken in whole before any alert is decided, so that the order of devices
-/// and processes within it does not matter.
+/// One tick, the samples of one instant, is taken in completely before any alert is decided, so that the order of
+/// devices and processes within it does not matter.
 struct Engine::Core final : EndingsEngine {
-  /// A process that a policy has frozen, throttled or limited. That it does not grow says nothing about its leak.
+  /// A process that a policy has frozen, throttled or limited. That it does not grow is no evidence about its leak.
   struct Hold {
     Timestamp since;
     std::string words;  ///< "pid 42 is frozen by policy P"
@@ -162,11 +162,11 @@ struct Engine::Core final : EndingsEngine {
 
   Config config;
   Catalog& catalog;
-  const Scale& scale = catalog.scale;  ///< writes the figures of sentences
+  const Scale& scale = catalog.scale;  ///< formats the figures of sentences
   std::size_t max_ended_series;
   IgnorePatterns ignore;
   SeriesTable series;
-  // Ids, not pointers: a series that has been forgotten meanwhile is skipped.
+  // Ids, not pointers: a series that has since been forgotten is skipped.
   Timestamp tick{};
   Endings endings{*this, config, catalog, series, tick};
   Walls walls;
@@ -190,10 +190,10 @@ struct Engine::Core final : EndingsEngine {
   std::unordered_map<ProcessKey, Hold, KeyHash> held;  ///< processes
   std::optional<RunMemory> runs;                       ///< nullopt: no program is compared with its earlier runs
   Incidents incidents;
-  std::vector<AlertChange> changes;  ///< not reported yet
+  std::vector<AlertChange> changes;  ///< not yet reported
   std::function<void(const AlertChange&)> callback;
   bool tick_open = false;
-  bool knows_allocators = false;  ///< some series belongs to an allocator
+  bool knows_allocators = false;  ///< whether some series belongs to an allocator
 };
 
 }  // namespace vramtrack

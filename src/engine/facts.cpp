@@ -1,9 +1,9 @@
-// Facts beside memory, as samples of their own (core/series.hpp): which series they help to judge.
+// Facts besides memory, as samples of their own (core/series.hpp): which series they help to judge.
 #include "engine/engine_core.hpp"
 
 namespace vramtrack {
 
-/// The reading is about the time before it, and belongs to no tick: what it says holds for the samples that follow.
+/// The reading is about the time before it, and belongs to no tick: it applies to the samples that follow.
 void Engine::Core::take_fact(const Sample& sample, const SeriesKey& key) {
   const auto value = static_cast<double>(sample.bytes);
   DeviceState* const device = series.find(device_key(key));
@@ -63,7 +63,7 @@ void Engine::Core::take_fact(const Sample& sample, const SeriesKey& key) {
   }
 }
 
-/// How busy a device is says the same of its total, and of a process that has it to itself.
+/// How busy a device is also applies to its total, and to a process that has it to itself.
 void Engine::Core::take_busy(DeviceState& device, Timestamp time, double ratio) const {
   if (SeriesState* const total = device.total()) total->know().busy(time, ratio);
   for (const SeriesId id : device.living) {
@@ -76,7 +76,7 @@ void Engine::Core::take_busy(DeviceState& device, Timestamp time, double ratio) 
   }
 }
 
-/// Likewise what it receives.
+/// The same for what it receives.
 void Engine::Core::take_received(DeviceState& device, Timestamp time, double bytes_per_s) const {
   if (SeriesState* const total = device.total()) total->know().received(time, bytes_per_s);
   for (const SeriesId id : device.living) {
@@ -89,7 +89,7 @@ void Engine::Core::take_received(DeviceState& device, Timestamp time, double byt
   }
 }
 
-/// How old a process is says how old its device's total is while nobody else uses the device.
+/// The age of a process is that of its device's total while nobody else uses the device.
 void Engine::Core::take_age(DeviceState& device) const {
   SeriesState* const total = device.total();
   if (total == nullptr || device.living.empty()) return;
@@ -100,7 +100,7 @@ void Engine::Core::take_age(DeviceState& device) const {
     total->facts->set_begin(std::nullopt);
 }
 
-/// The process whose memory this is will not come back.
+/// The process that held this memory will not come back.
 void Engine::Core::retire_facts(const SeriesKey& memory) {
   SeriesKey fact = memory;
   for (const Metric metric : {Metric::process_busy, Metric::process_read, Metric::process_clients, Metric::process_age,

@@ -11,10 +11,10 @@ namespace {
 
 constexpr std::size_t kMostAlerts = 256;
 constexpr std::size_t kRunsAsked = 3;
-/// Shorter than this: a program hands its memory to the next one, or a listing is older than the device's reading.
+/// If it lasts for less, a program hands its memory to the next one, or a listing is older than the device's reading.
 constexpr double kLasts_s = kSecondsPerMinute;
 
-/// What a series will need, by its own run and by earlier ones.
+/// The future need of a series, by its own run and by earlier ones.
 struct Need {
   double bytes = 0;
   std::uint32_t earlier_runs = 0;
@@ -33,7 +33,7 @@ Need need_of(const SeriesState& process, const SeriesTable& table, const RunMemo
   return devices > 1 ? need : Need{earlier->bytes, earlier->runs};
 }
 
-/// Likewise for a device without a list of processes, while a run of it continues.
+/// The same for a device without a list of processes, while a run of it continues.
 Need need_of_runs(const SeriesState& device) {
   const std::vector<Run>& runs = device.device->runs.all();
   Need need{static_cast<double>(runs.back().peak_bytes), 0};
@@ -92,7 +92,7 @@ std::optional<Headroom> headroom_of(const SeriesState& s, const SeriesTable& tab
   // An idle device needs nothing.
   if (s.device->living.empty() && !s.device->runs.goes_on()) return std::nullopt;
   if (s.device->living.empty()) return headroom_at(used, need_of_runs(s), free, tolerance_bytes);
-  // Not all of them will be at their highest at once: what is certain is that each may be.
+  // Not all of them will be at their highest at once, but it is certain that each may be.
   std::optional<Headroom> least;
   for (const SeriesId id : s.device->living) {
     const SeriesState* const process = table.find(id);

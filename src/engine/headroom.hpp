@@ -1,4 +1,4 @@
-// Headroom of the engine's series, and the alerts about it, which are raised on request only (alert.headroom).
+// Headroom of the engine's series, and the alerts about it, which are raised only on request (alert.headroom).
 #pragma once
 
 #include <functional>
@@ -16,13 +16,13 @@
 
 namespace vramtrack {
 
-/// For a process that lives, or of a device's total, whose capacity is known; else nullopt. What a process may need
-/// ends at the nearest of its device and its walls. `runs`: null where no program is compared with its earlier runs.
-/// What is missing by less than `tolerance_bytes` fits. O(processes of the device), and as Walls::nearest.
+/// For a live process, or the total of a device, if the capacity is known; else nullopt. The possible need of a process
+/// ends at the nearest of its device and its walls. `runs`: null if no program is compared with its earlier runs.
+/// A need that exceeds the rest by less than `tolerance_bytes` fits. O(processes of the device), and as Walls::nearest.
 std::optional<Headroom> headroom_of(const SeriesState& series, const SeriesTable& table, const Walls& walls,
                                     const RunMemory* runs, double tolerance_bytes);
 
-/// The alerts: one a process, while what it needs does not fit. They begin and end here. Causal and deterministic.
+/// The alerts: one per process, while its need does not fit. They begin and end here. Causal and deterministic.
 class HeadroomAlerts {
  public:
   /// What is known of the process at `time`. `ends_by`: the wall that ends it, for people; empty: its device does.
@@ -36,12 +36,12 @@ class HeadroomAlerts {
   /// one stands now.
   bool adopt(const Alert& alert);
 
-  /// The alerts raised for the process, in order; nullptr: none.
+  /// The alerts raised for the process, in order; nullptr if there are none.
   [[nodiscard]] const std::vector<Alert>* alerts_of(SeriesId process) const;
 
  private:
   struct Known {
-    std::optional<Timestamp> since;  ///< it has not fitted since then
+    std::optional<Timestamp> since;  ///< when it ceased to fit
     std::vector<Alert> alerts;
   };
   static void clear(Alert& alert, AlertEnd how, std::string reason, Timestamp time, const Announce& announce);

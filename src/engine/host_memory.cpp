@@ -14,7 +14,7 @@ void HostMemoryOfProcesses::take(const SeriesKey& key, std::uint64_t bytes) {
 
 void HostMemoryOfProcesses::take_limit(const Event& event) {
   Known& known = known_[{event.pid, event.pid_start_ticks, event.host}];
-  // Limits that were lifted are reported beside the one that holds now.
+  // Limits that were lifted are reported besides the current one.
   if (event.capacity_bytes == 0 && known.limit_name != event.text) return;
   known.limit_bytes = event.capacity_bytes;
   known.limit_name = event.capacity_bytes == 0 ? std::string() : event.text;

@@ -8,7 +8,7 @@ namespace vramtrack {
 
 void Marks::take(const Event& event) {
   const auto mark = parse_mark(event.text);
-  if (!mark) return;  // of a store that an older program wrote
+  if (!mark) return;  // from a store that an older program wrote
   const auto& [name, number] = *mark;
   auto& names = known_[{event.pid, event.pid_start_ticks, event.host}];
   if (!names.contains(name) && names.size() >= kMostNames) return;
@@ -27,7 +27,7 @@ std::optional<MarkGrowth> Marks::growth_of(const SeriesState& process, const Fin
   MarkGrowth out{name, marks.last, 0};
   if (!grows(finding) || !finding.onset) return out;
   const Timestamp to = std::min(process.last_time, marks.track.last());
-  // Marks may begin long after the growth: its rate is shared among those that there were.
+  // Marks may begin long after the growth: its rate is divided among those that there were.
   const Timestamp from = std::max(*finding.onset, marks.first);
   const auto since = marks.track.increase(from, to);
   if (!since || *since <= 0) return std::nullopt;

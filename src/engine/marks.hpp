@@ -1,4 +1,4 @@
-// Marks: points that processes come to, as they or others report: how memory grows from one to the next.
+// Marks: points that processes reach, as they or others report: how memory grows from one to the next.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,21 @@
 
 namespace vramtrack {
 
-/// Not thread-safe. Memory: a Track for each name, of at most kMostNames for a process.
+/// Not thread-safe. Memory: a Track per name, at most kMostNames per process.
 class Marks {
  public:
   static constexpr std::size_t kMostNames = 16;
 
-  /// A mark "step=1200", or "step", which counts by itself. A number that falls starts over.
+  /// A mark "step=1200", or "step", which is counted here. A number that falls starts over.
   void take(const Event& event);
-  /// Of the mark that came most often: the growth that `finding` has, shared among the marks since it began. nullopt:
+  /// For the most frequent mark: the growth in `finding`, divided by the number of marks since it began. nullopt if
   /// the process makes none.
   [[nodiscard]] std::optional<MarkGrowth> growth_of(const SeriesState& process, const Finding& finding) const;
   void forget(const ProcessKey& process) { known_.erase(process); }
 
  private:
   struct Known {
-    Track track;  ///< its number, or how many came
+    Track track;  ///< its number, or how many have come
     Timestamp first;
     std::uint64_t last = 0;
     std::uint64_t count = 0;

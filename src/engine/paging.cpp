@@ -15,10 +15,10 @@ namespace {
 
 /// For a life that is shorter than three times the lead time, the last third is what a person gets.
 constexpr double kLifeShare = 1.0 / 3;
-/// From here on, what is left is too little to wait for the next move.
+/// From here on, too little is left to wait for the next move.
 constexpr double kNearlyFull = 0.9;
 
-// How long an alert is active over a line that does not move.
+// How long an alert stands over a line that does not move.
 
 constexpr double kLeastPatience_s = kSecondsPerMinute;
 constexpr double kLeastPeriods = 2;
@@ -30,7 +30,7 @@ constexpr double kNight_s = 12 * kSecondsPerHour;
 /// Nothing is raised that has stood still for this share of its patience, and for longer than usual.
 constexpr double kFreshShare = 0.5;
 
-/// What rises to a height at which an earlier run stood still passes it by this share before it is another thing.
+/// A rise to a height at which an earlier run stood still must pass it by this share to count as something else.
 constexpr double kSameHeight = 0.02;
 
 constexpr double kQuantumShare = 0.05;
@@ -48,7 +48,7 @@ double patience_s(const PageFacts& f) {
                                                                kLeftShare * left_s, kUsualPauses * f.usual_pause_s})));
 }
 
-/// For how long a line that stands is still one that rises: no longer than it usually does so.
+/// For how long a line that stands still counts as rising: no longer than it usually pauses.
 double fresh_s(const PageFacts& f) {
   return std::max(kFreshShare * patience_s(f), std::min(kMostPatience_s, f.usual_pause_s));
 }
@@ -158,7 +158,7 @@ void Standstill::observe(Timestamp time, double bytes, const Move& move) {
     return;
   }
   if (level_bytes > highest_bytes_ + move.quantum_bytes) {
-    // The time before the first move that is seen is not a pause between two.
+    // The time before the first visible move is not a pause between two.
     if (has_moved_) gaps_s_[gaps_++ % kGaps] = static_cast<float>(seconds_between(moved_, time));
     has_moved_ = true;
     moved_ = time;
@@ -181,7 +181,7 @@ void Standstill::reach(Timestamp time, double bytes, double step_bytes) {
   held_[held_count_++] = {since, bytes};
 }
 
-/// When the line came to a level that it has held since.
+/// When the line reached a level that it has held since.
 Timestamp Standstill::reached_at(double level_bytes) const {
   Timestamp since = held_[0].since;
   for (std::size_t i = 1; i < held_count_ && held_[i].bytes <= level_bytes; ++i) since = held_[i].since;
@@ -197,11 +197,11 @@ double Standstill::usual_s() const {
 
 PageDecision decide_page(const PageFacts& f, const Scale& scale) {
   if (f.paged) {
-    if (f.held) return {Paging::page, {}};  // that it stands still is not its own doing
+    if (f.held) return {Paging::page, {}};  // it stands still because of the policy
     if (f.given_back) return {Paging::withdraw, "the program is releasing the growth"};
     if (f.still_s > (is_nearly_full(f.full_ratio) ? kNight_s : patience_s(f)))
       return {Paging::withdraw, "the growth did not continue: " + still_words(f, scale)};
-    // What the curve does not show any more is no reason near a full card.
+    // That the curve no longer shows it is no reason near a full card.
     if (f.leak || is_nearly_full(f.full_ratio)) return {Paging::page, {}};
     return {Paging::withdraw, "the growth did not continue"};
   }

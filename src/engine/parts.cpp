@@ -33,7 +33,7 @@ std::string name_of(const SeriesState& part) {
 /// A run that has lived for this many times as long as it grew has settled.
 constexpr double kSettled = 2;
 
-/// Onsets of a device and of its part that differ by no more than this, or this share of the growth's age, are one.
+/// The onsets of a device and its part are one if they differ by no more than this, or this share of the growth's age.
 constexpr double kSameOnset_s = 2 * kSecondsPerMinute;
 constexpr double kSameOnsetShare = 0.1;
 
@@ -41,9 +41,9 @@ constexpr double kSameOnsetShare = 0.1;
 /// second share.
 constexpr double kExplains = 0.8;
 constexpr double kStillExplains = 0.6;
-/// A part whose readings are so many times further apart has shown less than its device has.
+/// A part with readings this many times further apart has shown less than its device.
 constexpr double kRarely = 2;
-/// A program that came while the device was watched may load for this long, whatever the device shows of that.
+/// A program that started while the device was watched may load for this long, whatever the device shows of that.
 constexpr double kMayLoad_s = 36 * kSecondsPerMinute;
 /// The second half of a growth is examined separately if it brought this share.
 constexpr double kLateShare = 0.2;
@@ -62,7 +62,7 @@ ProgramRun run_of(const SeriesState& s) {
 
 }  // namespace
 
-/// Called once the tick is complete: derives what the processes of each device that was read in it do not hold.
+/// Called once the tick is complete: derives the remainder of each device that was read in it.
 void Engine::Core::derive_remainders() {
   for (std::size_t i = 0, n = touched.size(); i < n; ++i) {
     const SeriesState* const s = series.find(touched[i]);
@@ -90,8 +90,8 @@ bool Engine::Core::knows_parts(const SeriesState& device) const {
   return device.device->unattributed != nullptr && device.device->remainder.known(tick);
 }
 
-/// Whether the series is a part of its device's memory: of a process, or of none; and what processes hold of the host's
-/// memory, where that is the device's.
+/// Whether the series is a part of its device's memory: held by a process, or by none; or host memory of processes, if
+/// the device uses that.
 bool Engine::Core::is_part(const SeriesState& s) const {
   return s.key.metric == Metric::process_used || s.key.metric == Metric::device_unattributed ||
          (s.key.metric == Metric::host_anonymous && s.is_in_device());
@@ -128,7 +128,7 @@ bool Engine::Core::others_give_back(const SeriesState& part) const {
   return !total->detector->suspecting() || band(*total, *onset).has_value();
 }
 
-/// For a device, that of one of its leaking parts.
+/// For a device, the hold of one of its leaking parts.
 const Engine::Core::Hold* Engine::Core::hold_of(const SeriesState& s) const {
   if (held.empty()) return nullptr;
   if (s.key.metric == Metric::device_used)
@@ -159,8 +159,8 @@ bool Engine::Core::wants_suspicion(const SeriesState& s) const {
 }
 
 /// The share of its device's growth that the part explains, if the total's curve shows more of the part than its own:
-/// the part is read more rarely, most of the growth, to its end, is the part's, and nothing that is known of the part
-/// denies that it leaks. Who knows its allocator knows more than the total.
+/// the part is read more rarely, most of the growth, to its end, is the part's, and nothing known of the part denies
+/// that it leaks. What its allocator reports is better evidence than the total.
 std::optional<double> Engine::Core::share_of_growth(const SeriesState& part, const Finding& of_total) const {
   if (of_total.stage == Stage::none || !of_total.onset || part.ended || !part.detector) return std::nullopt;
   const SeriesState& total = *part.device->used;
@@ -188,8 +188,8 @@ std::optional<double> Engine::Core::share_of_growth(const SeriesState& part, con
   return share;
 }
 
-/// What a device's total that rises like a leak is the curve of: of processes that pile up, none of which grows, but
-/// together they do; or of a part that is read more rarely, which then is judged by it.
+/// Finds what the curve of a device's total that rises like a leak belongs to: processes that pile up, none of which
+/// grows by itself; or a part that is read more rarely, which is then judged by it.
 void Engine::Core::review_total(const SeriesState& s) {
   constexpr Duration kReview = std::chrono::seconds{60};
   if (s.key.metric != Metric::device_used || !s.detector) return;
@@ -206,7 +206,7 @@ void Engine::Core::review_total(const SeriesState& s) {
   Finding alone = found(s).finding;
   leave_to_band(s, alone);
   const auto look = [&](SeriesState& part) {
-    if (is_new) part.explains.reset();  // it was of an earlier growth
+    if (is_new) part.explains.reset();  // it belonged to an earlier growth
     const bool followed = part.explains.has_value();
     part.explains = share_of_growth(part, alone);
     if (followed != part.explains.has_value()) queue(part);
@@ -289,7 +289,7 @@ void Engine::Core::judge_by_parts(const SeriesState& device, Attributed& v) cons
     return;
   }
   if (!grows(v.finding)) {
-    // The total may stand still, or have just jumped: then a process that grows is what there is to report.
+    // The total may stand still, or have just jumped: a process that grows is then all there is to report.
     if (const SeriesState* grower = fastest_grower(device)) return take_figures_of_parts({grower}, device, v);
     const SeriesState* const part = suspected_part(device);
     if (part == nullptr || !part->runs_trend) return;
@@ -312,7 +312,7 @@ void Engine::Core::judge_by_parts(const SeriesState& device, Attributed& v) cons
   if (process_grows || rest_grows) {
     // It may be a leak; the part will show whether it is.
     v.suspect = process_grows ? a.suspect : std::optional(Suspect{0, 0, "no visible process", 1.0});
-    // The part knows more than the total does, such as how earlier runs of its program ended.
+    // More is known of the part than of the total, such as how earlier runs of its program ended.
     if (process_grows)
       series.for_device(device_key(device.key), [&](const SeriesState& s) {
         if (is_part_of(s, a.suspect) && s.detector && grows(s.finding()))
@@ -336,7 +336,7 @@ void Engine::Core::judge_by_parts(const SeriesState& device, Attributed& v) cons
       format_percent(a.churn_share), f.because);
 }
 
-/// A process of the device that loads, the one that holds most; nullptr: none does.
+/// The process of the device that is loading, the one that holds most; nullptr if none is.
 const SeriesState* Engine::Core::loader(const SeriesState& device) const {
   const SeriesState* found = nullptr;
   for (const SeriesId id : device.device->living) {
@@ -347,7 +347,7 @@ const SeriesState* Engine::Core::loader(const SeriesState& device) const {
   return found;
 }
 
-/// The living process of the device that grows fastest; nullptr: none grows.
+/// The live process of the device that grows fastest; nullptr if none grows.
 const SeriesState* Engine::Core::fastest_grower(const SeriesState& device) const {
   const SeriesState* found = nullptr;
   double fastest = 0;
@@ -374,8 +374,8 @@ void Engine::Core::take_figures_of_parts(const std::vector<const SeriesState*>& 
   const SeriesState& worst = *parts.front();
   Finding f = worst.ignored ? worst.finding() : verdict(worst).finding;
   take_what_the_total_shows(v.finding, device.last_time, f);
-  // What is suspected fills the memory, too, and so does what would be, were it not young enough to be loading; if one
-  // grows faster than the confirmed ones, it is the one to look into.
+  // A suspected one fills the memory, too, as does one that would be suspected were it not young enough to be loading;
+  // if one grows faster than the confirmed ones, it is the one to look into.
   std::vector<const SeriesState*> growers = parts;
   const SeriesState* named = &worst;
   double fastest = worst.finding().growth_bytes_per_s.mid;
@@ -404,7 +404,7 @@ void Engine::Core::take_figures_of_parts(const std::vector<const SeriesState*>& 
     }
     if (f.oom_in_s && together.mid > 0) {
       double sooner = std::min(1.0, f.growth_bytes_per_s.mid / together.mid);
-      // What ends it at its own wall, the others do not fill; where all fill the host's memory, its end says so.
+      // A part that ends at its own wall is not filled by the others; if all fill the host's memory, its end says so.
       if ((wall(worst) || device.device->shares_host_memory) && device.limit_bytes && f.oom_in_s->mid > 0)
         sooner = std::min(1.0, std::max(0.0, *device.limit_bytes - static_cast<double>(device.last_bytes)) /
                                    together.mid / f.oom_in_s->mid);
@@ -436,7 +436,7 @@ void Engine::Core::take_figures_of_parts(const std::vector<const SeriesState*>& 
   v.finding = std::move(f);
 }
 
-/// A job that grows no longer and no higher than earlier, harmless runs of its program did is one of them.
+/// A job that grows no longer and no higher than earlier, harmless runs of its program is one of them.
 void Engine::Core::leave_to_jobs(const SeriesState& process, Explained& v) const {
   if (v.finding.stage == Stage::none || !process.detector) return;
   const ProcessInfo* const info = catalog.process(process_key(process.key));
@@ -475,7 +475,7 @@ void Engine::Core::leave_to_jobs(const SeriesState& process, Explained& v) const
   v.finding.because = why + "; " + v.finding.because;
 }
 
-/// Whether each of the last runs of the process's program peaked higher than the one before, and this one, too.
+/// Checks whether each of the last runs of the process's program peaked higher than the one before, including this one.
 void Engine::Core::follow_runs(SeriesState& s) {
   const auto least = static_cast<std::uint64_t>(config.detection.min_growth_mb * kMiB);
   if (s.ended || s.peak_bytes < s.trend_at_bytes + least) return;
@@ -495,7 +495,7 @@ void Engine::Core::follow_runs(SeriesState& s) {
   if (s.runs_trend || s.suspicion() != nullptr) queue(s);
 }
 
-/// What several runs of the program show together, and no single run shows.
+/// What several runs of the program show together, but no single run shows.
 void Engine::Core::suspect_by_runs(const SeriesState& s, Explained& v) const {
   if (!s.runs_trend || v.finding.stage != Stage::none) return;
   const CycleTrend& trend = *s.runs_trend;

@@ -11,7 +11,7 @@ constexpr std::size_t kMostPrograms = 512;
 constexpr double kAlike = 1.5;
 /// With two similar runs, the chance that the next one differs is at most one in four (Laplace's rule of succession).
 constexpr int kFewest = 2;
-/// Likewise the chance to live until memory ends: below this, it is not a leak of the device.
+/// The same for the chance to live until memory ends: below this, it is not a leak of the device.
 constexpr double kLivesOn = 1.0 / 3;
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace {
 
 /// A process that was absent from this many listings is no longer listed; until then, it was only missed.
 constexpr double kMissedPeriods = 3;
-/// If nothing is listed, the least of this many looks certainly contains no job that a listing missed.
+/// If nothing is listed, the lowest of this many looks certainly contains no job that a listing missed.
 constexpr int kLooks = 8;
 /// Periods that differ by less are the same; a look after this many periods cannot have missed a listing.
 constexpr double kSamePeriod = 1.5;
@@ -72,7 +72,7 @@ double Remainder::longest_silence_s() const {
   return kMissedPeriods * std::max(listing_period_s_, reading_period_s_);
 }
 
-/// Processes that were not listed for long are dropped: a log may not report that a process ended.
+/// Processes that have not been listed for long are dropped: a log may not report that a process ended.
 bool Remainder::all_listed(Timestamp time) {
   const double longest_s = longest_silence_s();
   std::erase_if(held_, [&](const auto& held) { return seconds_between(held.second.listed, time) > longest_s; });
@@ -92,7 +92,7 @@ double Remainder::being_released(Timestamp time) {
   return bytes;
 }
 
-/// What is no longer needed to explain the reading has been released.
+/// Memory no longer needed to explain the reading has been released.
 void Remainder::shrink_releases(double most_bytes) {
   std::for_each(releases_.rbegin(), releases_.rend(), [&](Release& release) {
     release.bytes = std::clamp(release.bytes, 0.0, std::max(0.0, most_bytes));
@@ -102,8 +102,8 @@ void Remainder::shrink_releases(double most_bytes) {
   std::erase_if(releases_, [](const Release& release) { return release.bytes <= 0; });
 }
 
-/// What is no longer needed to explain the remainder has come back after all. The remainder itself follows two listings
-/// later.
+/// Memory no longer needed to explain the remainder has been released after all. The remainder itself follows two
+/// listings later.
 void Remainder::shrink_overdue() {
   base_bytes_ = std::min(base_bytes_, *value_);
   double most_bytes = *value_ - base_bytes_;

@@ -1,4 +1,4 @@
-// Rest: what explains that a process does nothing.
+// Rest: the reasons why a process does nothing.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@ namespace vramtrack {
 
 enum class Rest : std::uint8_t {
   none,
-  allowed,  ///< by its nature, since it serves, or because somebody looks into it or has frozen it
+  allowed,  ///< by its nature, since it serves, or because somebody inspects it or has frozen it
   stopped,
   ended,
 };
 
-/// Of the process at that reading. That a policy holds it explains nothing: the evidence is older. Pure.
+/// The reason for the process at that reading. A hold by a policy explains nothing: the evidence is older. Pure.
 Rest rest_of(const ProcessProgress& progress);
 
 }  // namespace vramtrack

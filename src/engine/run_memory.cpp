@@ -11,7 +11,7 @@ namespace {
 /// Shorter runs, or runs with fewer samples, show nothing.
 constexpr double kLeastRun_s = 10;
 constexpr std::uint64_t kLeastSamples = 3;
-/// A run stood still if it did so for this long at least.
+/// A run stood still if it did so for at least this long.
 constexpr double kStood_s = kSecondsPerHour / 2;
 /// A process that existed when watching began has only just begun if it held at most this share of its later maximum.
 constexpr double kBeginsShare = 0.1;
@@ -111,13 +111,13 @@ void RunMemory::ask(SeriesState& s, Seen& seen) {
   seen.experience.set_begin(begin_of(seen));
 }
 
-/// When the run began that its age is counted from; nullopt: not known.
+/// The beginning of the run from which its age is counted; nullopt: unknown.
 std::optional<Timestamp> RunMemory::begin_of(const Seen& seen) {
   if (seen.maybe_older && seen.born) return seen.born;
   return seen_from_start(seen, seen.settled_bytes) ? std::optional(seen.begin) : std::nullopt;
 }
 
-/// Whether its first memory was seen. How little it held does not say that of a process that is known to be old.
+/// Whether its first memory was seen. For a process that is known to be old, holding little does not show that.
 bool RunMemory::seen_from_start(const Seen& seen, double settled_bytes) {
   if (!seen.maybe_older) return true;
   if (seen.born && seconds_between(*seen.born, seen.begin) > kStarts_s) return false;
@@ -211,7 +211,7 @@ FinishedRun RunMemory::run_of(const SeriesState& s, const Seen& seen) const {
   FinishedRun run = seen.curve.run(seen.begin, end, leaked, false, true);
   const bool from_start = seen_from_start(seen, run.settled_bytes);
   if (how == EndKind::out_of_memory) {
-    // A process that ran out of memory without growing was crowded out: that says nothing about its program.
+    // A process that ran out of memory without growing was crowded out: that is no evidence about its program.
     const bool grew = leaked || grows(last) || run.outcome != RunOutcome::settled;
     run = seen.curve.run(seen.begin, end, leaked, grew, from_start);
     if (!grew) run.outcome = RunOutcome::rising;

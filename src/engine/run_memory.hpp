@@ -1,4 +1,4 @@
-// RunMemory: follows the runs of programs within an engine: asks what is remembered of each when it begins, and stores
+// RunMemory: follows the runs of programs within an engine: looks up each one when it begins, and stores
 // what it did when it ends.
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace vramtrack {
 
-/// A process's run is the run of its series; with several devices, of the one where it held most. A device's run is the
-/// time between two moments at which nothing used it: only if processes are not listed, and the memory supports it.
+/// A process's run is the run of its series; with several devices, of the one where it held most. A device's run is
+/// the time between two moments when it was unused: only if processes are not listed, and the memory supports it.
 ///
 ///   first sample -> find -> Experience -> the series' detector        last sample -> RunCurve -> put
 class RunMemory {
@@ -27,34 +27,34 @@ class RunMemory {
   /// From here on, the memory is read and written.
   void use(ProgramMemory memory) { memory_ = std::move(memory); }
 
-  /// After the series' detector has seen the sample. O(1).
+  /// Called after the series' detector has seen the sample. O(1).
   void observe(SeriesState& series, const Sample& sample);
   /// The hourly floors of the last week, in order, of a series that will come: see Days.
   void know_days(SeriesId id, const std::vector<std::pair<Timestamp, double>>& hour_floors);
   /// More is known about its process.
   void describe(SeriesState& series);
-  /// When its process began has become known.
+  /// The time when its process began has become known.
   void know_age(SeriesState& series);
   /// After a tick: which process's level a device follows, and runs of devices. O(touched).
   void complete_tick(const std::vector<SeriesId>& touched);
-  /// Called once the process has ended and what was found of it is final.
+  /// Called once the process has ended and the findings about it are final.
   void ended(const SeriesState& series);
   /// The recording is over: runs that still continue are stored as far as they were seen.
   void end_all();
   void forget(SeriesId id);
 
-  /// What earlier runs of the process's program needed at most, of the last `at_most` of them. nullopt: none is known.
+  /// The most that earlier runs of the process's program needed, for the last `at_most` of them. nullopt: unknown.
   struct Needed {
     double bytes = 0;
     std::uint32_t runs = 0;
   };
   [[nodiscard]] std::optional<Needed> needed(const SeriesState& process, std::size_t at_most) const;
 
-  /// The highest level at which an earlier run of its program stood still for half an hour, to its end. nullopt: none
-  /// did, as far as is known. O(1).
+  /// The highest level at which an earlier run of its program stood still for half an hour, until its end. nullopt if
+  /// none is known. O(1).
   [[nodiscard]] std::optional<double> stood_bytes(const SeriesState& series) const;
 
-  /// Those earlier runs, in order: when each began, and its peak. Empty: none is known.
+  /// Those earlier runs, in order: when each began, and its peak. Empty if none is known.
   [[nodiscard]] std::vector<Trough> earlier(const SeriesState& process) const;
 
   /// Adds to its reason what would decide the case if too little is known.
@@ -69,7 +69,7 @@ class RunMemory {
     bool maybe_older = false;       ///< it existed when watching began
     std::optional<Timestamp> born;  ///< when its process began, as facts show
     double first_bytes = 0;
-    bool is_nobodys = false;            ///< for a device: of what it is a run, is not known
+    bool is_nobodys = false;            ///< for a device: the program that it is a run of is unknown
     bool remembered = false;            ///< there are earlier runs
     double settled_bytes = 0;           ///< at most, of these
     std::optional<double> stood_bytes;  ///< at most, of these that stood still for half an hour

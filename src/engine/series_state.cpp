@@ -136,7 +136,7 @@ void SeriesState::refresh_limit(std::optional<std::uint64_t> holds, std::optiona
 
 void SeriesState::end(End how) {
   last_found.end = std::move(how);
-  last_found.finding.oom_in_s.reset();  // nothing is predicted of what is over
+  last_found.finding.oom_in_s.reset();  // nothing is predicted for a series that is over
   detector.reset();
   dissenters.clear();
   ended = true;

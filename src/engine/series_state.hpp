@@ -34,7 +34,7 @@ class IgnorePatterns {
   std::vector<Regex> patterns_;
 };
 
-/// For the memory that a framework's allocator holds in one process.
+/// Whether it is memory that a framework's allocator holds in one process.
 constexpr bool is_of_allocator(Metric metric) {
   return metric == Metric::allocator_allocated || metric == Metric::allocator_reserved;
 }
@@ -51,19 +51,19 @@ struct SeriesState {
 
   /// False if no detector has seen the sample: it is older than the last one, or the process has ended.
   bool observe(const Sample& sample);
-  /// Tells the detectors where memory ends, if its device's capacity is known: a device ends at its capacity minus what
-  /// the driver keeps; a process at what it holds plus what its device has free; what no process holds likewise.
-  /// `holds`: what its process holds on the device, if that is more than the series. `wall_bytes`: where a limit that
-  /// others have set ends it, if that is known. REQUIRES: device.
+  /// Passes the detectors the level where memory ends, if its device's capacity is known: for a device, its capacity
+  /// minus what the driver keeps; for a process, what it holds plus its device's free memory; the remainder likewise.
+  /// `holds`: what its process holds on the device, if that is more than the series. `wall_bytes`: where a limit set by
+  /// others ends it, if that is known. REQUIRES: device.
   void refresh_limit(std::optional<std::uint64_t> holds = {}, std::optional<double> wall_bytes = {});
-  /// The last sample is the first of another run of the device, which is judged by itself: makes new detectors, which
-  /// know what the old ones got of limits and experience. REQUIRES: !ended.
+  /// The last sample is the first of another run of the device, which is judged by itself: makes new detectors and
+  /// gives them the limits and experience of the old ones. REQUIRES: !ended.
   void judge_anew(const DetectionConfig& config, const Scale& figures);
   /// What its detector knows besides the samples: see Detector::set_experience.
   void set_experience(const Experience* experience);
-  /// What is known besides memory: made, and shown to the detector, on the first call.
+  /// What is known besides memory: created, and passed to the detector, on the first call.
   Facts& know();
-  /// Keeps what was found, as what is known of the process now that it has ended.
+  /// Keeps the findings as what is known of the process now that it has ended.
   void conclude() { last_found = found(); }
   /// The process has ended: keeps the past, frees the detectors. REQUIRES: conclude() was called.
   void end(End how);
@@ -79,7 +79,7 @@ struct SeriesState {
     return suspicions.empty() || suspicions.back().cleared ? nullptr : &suspicions.back();
   }
   [[nodiscard]] bool leaks() const { return leaks_since.has_value(); }
-  /// It may leak, and is not shown as a leak.
+  /// It may leak, but is not shown as a leak.
   [[nodiscard]] bool is_suspected() const { return !leaks() && suspicion() != nullptr; }
   /// The alert that is active; nullptr if there is none. It may outlast its leak near a full card.
   [[nodiscard]] Alert* alert() { return alerts.empty() || alerts.back().cleared ? nullptr : &alerts.back(); }
@@ -90,12 +90,12 @@ struct SeriesState {
   [[nodiscard]] bool is_process() const { return key.pid != 0 && key.metric == Metric::process_used; }
   /// Whether its device is judged by it: see DeviceState::total(). REQUIRES: device.
   [[nodiscard]] bool is_total() const;
-  /// Whether its memory is part of the device's; what a process holds of the host's is, where the device shares that.
+  /// Whether its memory is part of the device's; host memory of a process is, if the device shares that.
   [[nodiscard]] bool is_in_device() const;
   /// Whether the process is the one that `suspect` names.
   [[nodiscard]] bool is(const std::optional<Suspect>& suspect) const;
   [[nodiscard]] double rise_since(Timestamp onset) const;
-  /// From the mean level around `from` to that around `to`; 0: not known.
+  /// From the mean level around `from` to that around `to`; 0: unknown.
   [[nodiscard]] double rise_between(Timestamp from, Timestamp to) const;
   /// See SeriesView::level_bytes; nullopt without an onset.
   [[nodiscard]] std::optional<double> level_of(const Finding& finding) const;
@@ -110,7 +110,7 @@ struct SeriesState {
   [[nodiscard]] bool alerting() const;
   [[nodiscard]] bool suspecting() const;
   [[nodiscard]] Finding finding() const;
-  /// finding() with dissent; once it has ended, what was found last.
+  /// finding() with dissent; once it has ended, the last finding.
   [[nodiscard]] Found found() const;
   void name_framework(Verdict& verdict, const Catalog& catalog) const;
   [[nodiscard]] SeriesView view(const Catalog& catalog, bool explain) const;
@@ -121,16 +121,16 @@ struct SeriesState {
   std::vector<std::unique_ptr<Detector>> dissenters;  ///< the other detectors, for Verdict::dissent
   History history;
   std::unique_ptr<FloorCurve> floors;  ///< only for an allocator's series
-  std::unique_ptr<Facts> facts;        ///< null: none are known
+  std::unique_ptr<Facts> facts;        ///< null if none are known
   bool reports_busy = false;           ///< its driver reports how busy its process is
   bool has_run = false;                ///< its driver has reported that its process runs something on the device
   PeriodEstimate period;
   std::vector<Alert> alerts;
   std::vector<Alert> suspicions;        ///< see SeriesView::suspicions; for a standing one, `cleared` is empty
   Found last_found;                     ///< once `ended`
-  std::optional<End> reported_end;      ///< of an allocator's series beside its device's total: memory ran out
+  std::optional<End> reported_end;      ///< for an allocator's series beside its device's total: memory ran out
   DeviceState* device = nullptr;        ///< set by the SeriesTable that owns both
-  std::optional<double> limit_bytes;    ///< as the detectors know it
+  std::optional<double> limit_bytes;    ///< as passed to the detectors
   std::optional<double> ceiling_bytes;  ///< it ends here at the latest: see Engine::set_ceiling
   ProcessLoad load;
   std::optional<Timestamp> reviewed;
@@ -144,14 +144,14 @@ struct SeriesState {
   std::uint64_t last_bytes = 0;
   std::uint64_t top_bytes = 0;  ///< at `top_time`
   std::uint64_t peak_bytes = 0;
-  std::optional<Timestamp> leaks_since;  ///< shown as a leak since then; nullopt: it is not
-  Standstill standstill;                 ///< of what grows, since the detector follows it
+  std::optional<Timestamp> leaks_since;  ///< when it began to be shown as a leak; nullopt: it is not
+  Standstill standstill;                 ///< of the growth, since the detector has followed it
   std::uint32_t rise_number = 0;         ///< of `standstill`: FollowedRise::number
   Move move;                             ///< of `standstill`, as of the last review
   std::string paging;                    ///< why nobody is notified of the leak yet, as of the last review
   std::optional<CycleTrend> runs_trend;  ///< for a process: each run of its program, up to this one, peaks higher
   std::optional<double> explains;        ///< its share of its device's last growth, where line() is the device's total
-  std::uint64_t trend_at_bytes = 0;      ///< the peak at which that was last looked at
+  std::uint64_t trend_at_bytes = 0;      ///< the peak at which that was last examined
   bool queued = false;
   bool ended = false;
   Timestamp ended_at{};  ///< the tick in which that became known

@@ -17,14 +17,14 @@
 namespace vramtrack {
 
 /// Owns the series. Series affected by an event or a change of the catalog are found through an index, so that this
-/// costs the same with ten series and with ten thousand; visits() counts the series visited, for the test of that.
+/// costs the same with ten series as with ten thousand; visits() counts the series visited, so that tests can check it.
 ///
 ///   id       -> series
-///   process  -> its series, by id (one a device and metric)
+///   process  -> its series, by id (one per device and metric)
 ///   device   -> DeviceState -> its series, by id
 class SeriesTable {
  public:
-  /// Null: not seen yet, or forgotten.
+  /// Null if not seen yet, or forgotten.
   [[nodiscard]] SeriesState* find(SeriesId id) const {
     return index_of(id) < series_.size() ? series_[index_of(id)].get() : nullptr;
   }
@@ -36,7 +36,7 @@ class SeriesTable {
   /// Pointers to the series become invalid. An unknown id is ignored. O(log of the device's series).
   void forget(SeriesId id);
 
-  /// Null: no series of it is here.
+  /// Null if there is no series of it here.
   [[nodiscard]] DeviceState* find(const DeviceKey& device) {
     const auto it = devices_.find(device);
     return it == devices_.end() ? nullptr : &it->second;
@@ -59,7 +59,7 @@ class SeriesTable {
     if (const auto it = devices_.find(device); it != devices_.end())
       for (const auto& [id, series] : it->second.series) visit(counted(*series));
   }
-  /// Of all devices of `host`. O(devices + visited).
+  /// The same for all devices of `host`. O(devices + visited).
   template <class Visit>
   void for_host(const std::string& host, Visit visit) {
     for (auto& [key, device] : devices_)

@@ -10,7 +10,7 @@ namespace {
 /// More siblings add hardly any information, and looking at them costs time.
 constexpr std::size_t kMostSiblings = 64;
 
-/// The curve of what is known of the series from before.
+/// The curve of what is already known of the series.
 FloorCurve curve_of(const History& history) {
   FloorCurve curve;
   for (const History::Span& span : history.spans())
@@ -92,7 +92,7 @@ void SiblingGroups::link(Group& group) {
   for (const auto& [own, id] : group.here) {
     Member& member = *members_[index_of(id)];
     std::vector<const FloorCurve*> siblings;
-    // Starts behind its own place, so that in a very large group each member has different siblings.
+    // Starts after its own place, so that in a very large group each member has different siblings.
     auto it = curves.upper_bound(own);
     for (std::size_t i = 0; i < curves.size() && siblings.size() < kMostSiblings; ++i, ++it) {
       if (it == curves.end()) it = curves.begin();

@@ -24,7 +24,7 @@ class SiblingGroups {
   /// Both must outlive this object.
   SiblingGroups(const Catalog& catalog, SeriesTable& table) : catalog_(catalog), table_(table) {}
 
-  /// From here on, groups are named by `hash` of their name: see Engine::share_siblings.
+  /// From here on, groups are named by the `hash` of their name: see Engine::share_siblings.
   void hash_with(std::function<std::string(const std::string&)> hash) { hash_ = std::move(hash); }
   /// More is known about the process of a series.
   void describe(const SeriesState& series);
@@ -40,7 +40,7 @@ class SiblingGroups {
   /// Host, device, pid, start ticks: the order in which siblings are counted, whenever they joined.
   using Place = std::tuple<std::string, std::string, std::uint32_t, std::uint64_t>;
   struct Member {
-    std::string group;  ///< empty: not known
+    std::string group;  ///< empty: unknown
     Place place;
     std::unique_ptr<FloorCurve> curve;  ///< only if another member reads it
     Siblings siblings;
@@ -65,8 +65,8 @@ class SiblingGroups {
   std::set<std::string> changed_;  ///< groups
 };
 
-/// What the processes of one job have in common, on whatever host: user, command without what differs from rank to
-/// rank, container's image, Slurm job. Empty: too little is known, as for a bare "python". Pure.
+/// What the processes of one job have in common, on any host: user, command without the parts that differ from rank to
+/// rank, container's image, Slurm job. Empty if too little is known, as for a bare "python". Pure.
 std::string sibling_group(const ProcessInfo& process);
 
 }  // namespace vramtrack

@@ -1,4 +1,4 @@
-// SiblingSummary: what engines on several machines exchange about the ranks and replicas of one job.
+// SiblingSummary: the data that engines on several machines exchange about the ranks and replicas of one job.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What is known about a process that makes no progress, and the judgement of it.
+// The facts about a process that makes no progress, and the judgement of it.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ struct StallFacts {
   std::string slurm_job;
 
   double cpu_quiet_s = 0;       ///< its CPU time
-  double io_quiet_s = 0;        ///< what it reads and writes, if that is known
+  double io_quiet_s = 0;        ///< its reads and writes, if known
   double children_quiet_s = 0;  ///< everything that its children do
   double memory_quiet_s = 0;    ///< its device memory did not change
-  double gpu_quiet_s = 0;       ///< its kernels, if that is known
+  double gpu_quiet_s = 0;       ///< its kernels, if known
   double parent_quiet_s = 0;    ///< the parent's CPU time
   double cpu_ratio = 0;         ///< since the previous reading: share of a core
 
-  bool knows_io = false;   ///< in the whole window
+  bool knows_io = false;   ///< whether it was known in the whole window
   bool knows_gpu = false;  ///< likewise
 
   double spins_cpu_s = 0;        ///< how long it has kept half a core or more busy
@@ -39,11 +39,11 @@ struct StallFacts {
   std::uint32_t peers_spin = 0;  ///< those whose devices were busy without touching memory for the whole window
 };
 
-/// The judgement after `window_s` without progress; nullopt: it made some. Causal, deterministic, pure. Confidence adds
-/// up from the kinds of evidence; see docs/stalls.md.
+/// The judgement after `window_s` without progress; nullopt if it made some. Causal, deterministic, pure. Confidence
+/// is the sum over the kinds of evidence; see docs/stalls.md.
 std::optional<Stall> judge_stall(const StallFacts& facts, double window_s);
 
-/// From this confidence on a stalled process raises an alert.
+/// From this confidence on, a stalled process raises an alert.
 inline constexpr double kStallAlertConfidence = 0.75;
 
 }  // namespace vramtrack

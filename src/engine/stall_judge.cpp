@@ -12,13 +12,13 @@ namespace {
 
 // The weights of the kinds of evidence. They are a ranking, not frequencies: no corpus of stalled processes exists to
 // measure them on. kStallAlertConfidence is below kQuiet, but above it once something important is unknown.
-constexpr double kQuiet = 0.80;           ///< nothing of it moved in the whole window, and all of that is known
-constexpr double kCertainState = 0.95;    ///< the kernel says that it cannot run
+constexpr double kQuiet = 0.80;           ///< nothing in it moved in the whole window, and all of that is known
+constexpr double kCertainState = 0.95;    ///< the kernel reports that it cannot run
 constexpr double kPeersWork = 0.12;       ///< its siblings make progress, and they have the same work
 constexpr double kOrphan = 0.05;          ///< the process that started it has ended, as for a daemon
 constexpr double kOrphanedHelper = 0.15;  ///< it worked for that process alone
-constexpr double kNoGpu = -0.25;          ///< whether its kernels ran is not known
-constexpr double kNoIo = -0.10;           ///< what it reads and writes is not known
+constexpr double kNoGpu = -0.25;          ///< whether its kernels ran is unknown
+constexpr double kNoIo = -0.10;           ///< its reads and writes are unknown
 constexpr double kNoSockets = -0.15;      ///< it could be a server
 constexpr double kForeground = -0.20;     ///< somebody may be sitting in front of it
 constexpr double kParentWorks = -0.30;    ///< it may wait for its parent's next task
@@ -241,7 +241,7 @@ class Judge {
     if (p_.state != 'D' && !p_.waits_in.empty()) because("its main thread waits in " + p_.waits_in);
   }
 
-  /// "0.02 %": what a watchdog thread uses.
+  /// "0.02 %": the load of a watchdog thread.
   static std::string format_percent_exact(double ratio) { return fmt::format("{:.2f} %", ratio * 100); }
 
   const StallFacts& f_;

@@ -13,20 +13,20 @@
 namespace vramtrack {
 namespace {
 
-// What does not count as progress: threads that wake up now and then to check something.
-constexpr double kIdleCpu = 0.005;          ///< for a core: NCCL's watchdog checks ten times a second
+// Activity that does not count as progress: threads that wake up now and then to check something.
+constexpr double kIdleCpu = 0.005;          ///< of a core: NCCL's watchdog checks ten times per second
 constexpr double kIdleIo_bytes_per_s = 16;  ///< wake-ups through pipes and event descriptors, eight bytes each
 constexpr double kIdleChildrenCpu = 0.02;   ///< a child that samples the system for a dashboard
 constexpr double kIdleChildrenIo_bytes_per_s = 4096;  ///< it does so by reading /proc
-// What counts as spinning.
+// Thresholds of spinning.
 constexpr double kSpinningCpu = 0.5;       ///< of a core
 constexpr double kSpinningGpu = 0.95;      ///< share of time in which a kernel ran
 constexpr double kUntouchedMemory = 0.05;  ///< share of time in which memory was read or written
 constexpr double kCoolPower = 0.5;         ///< of the power limit
 /// Looks that are later than this many times their pace leave a gap: the machine slept, or the process was not listed.
 constexpr double kGap = 4;
-/// Later than this many times their pace, they had to wait for a core themselves. What is beyond the pace proves
-/// nothing about others, who had to wait as well.
+/// Later than this many times their pace, they had to wait for a core themselves. The excess proves nothing
+/// about others, which had to wait as well.
 constexpr double kLate = 1.5;
 constexpr std::size_t kMostAlerts = 64;  ///< per series
 
@@ -86,7 +86,7 @@ void Stalls::look(const ProgressReading& reading) {
   const ProcessKey key{reading.pid, reading.pid_start_ticks, reading.host};
   Watched& process = processes_[key];
   const double passed_s = seconds_between(process.last.time, reading.time);
-  // A process held by a policy gets nothing done because of that. The half hour begins when it is let go.
+  // A process held by a policy gets nothing done because of that. The half hour begins when the hold is lifted.
   const bool is_held = reading.progress.held_by_policy && !process.alert;
   if (process.last.pid == 0 || passed_s > kGap * pace_s() || is_held) {
     begin_anew(process, reading);
@@ -123,7 +123,7 @@ void Stalls::compare(Watched& process, const ProgressReading& reading) const {
   const double passed_s = seconds_between(process.last.time, now);
   const auto rate = [&](double before, double after) { return (after - before) / passed_s; };
   process.cpu_ratio = std::max(0.0, rate(was.cpu_s, is.cpu_s));
-  // What has work for a core would continue if it got one, and is not stalled however little it does.
+  // A process that has work for a core would continue if it got one, and is not stalled however little it does.
   if (process.cpu_ratio > kIdleCpu || is.state == 'R') process.cpu = now;
   hold(process.spins_cpu, process.cpu_ratio >= kSpinningCpu, now);
   if (!was.io_bytes || !is.io_bytes)
@@ -193,7 +193,7 @@ void Stalls::watch_gpu(const ProcessKey& key, Watched& process, Timestamp time) 
   process.cool = process.spins_gpu && cool && (began || process.cool);
 }
 
-/// Where it holds most, and how much it holds in all.
+/// The device on which it holds most, and how much it holds in all.
 void Stalls::place(const ProcessKey& key, Watched& process) const {
   process.held_bytes = 0;
   process.device = nullptr;
@@ -209,7 +209,7 @@ void Stalls::place(const ProcessKey& key, Watched& process) const {
   });
 }
 
-/// Recently, by whatever is known about it.
+/// Whether it worked recently, judging by whatever is known about it.
 bool Stalls::at_work(const Watched& process) const {
   const Timestamp now = process.last.time;
   double least_s = window_s();

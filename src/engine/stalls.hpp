@@ -23,7 +23,7 @@ namespace vramtrack {
 /// One per engine. Causal and deterministic; the order of the readings within a batch does not matter. Without
 /// readings of processes it does nothing and costs nothing. Not thread-safe.
 ///
-///   each tick         the driver's figures -> busy, resting, not known
+///   each tick         the driver's figures -> busy, resting, unknown
 ///   each look (30 s)  the kernel's figures -> the same; then judge_stall() of each process, and alerts
 class Stalls {
  public:
@@ -46,9 +46,9 @@ class Stalls {
   /// Returns whether one stands now.
   bool adopt(const Alert& alert);
 
-  /// The conclusion about the process as of the last look; nullptr: it makes progress, or is not looked at.
+  /// The conclusion about the process as of the last look; nullptr if it makes progress, or is not watched.
   [[nodiscard]] const Stall* of(const ProcessKey& process) const;
-  /// The alerts raised for the series, in order; nullptr: none.
+  /// The alerts raised for the series, in order; nullptr if there are none.
   [[nodiscard]] const std::vector<Alert>* alerts_of(SeriesId series) const { return find_alerts(alerts_, series); }
 
  private:
@@ -62,7 +62,7 @@ class Stalls {
     double cpu_ratio = 0;
     std::string group;  ///< the group of siblings
     std::uint64_t held_bytes = 0;
-    const DeviceState* device = nullptr;  ///< where it holds most
+    const DeviceState* device = nullptr;  ///< the device on which it holds most
     SeriesId series{};                    ///< the series of its memory there
     bool ignored = false;
     std::optional<Stall> stall;

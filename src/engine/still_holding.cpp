@@ -7,7 +7,7 @@
 namespace vramtrack {
 namespace {
 
-constexpr double kEndsWithin_s = 60;  ///< a program that ends for it has ended by then
+constexpr double kEndsWithin_s = 60;  ///< a program that ends because of it has ended by then
 constexpr double kStillShare = 0.5;   ///< of what it held when it ran out
 
 }  // namespace

@@ -34,9 +34,9 @@ class UnreleasedMemory {
   /// is released. Returns whether one stands now.
   bool adopt(const Alert& alert);
 
-  /// What has not been released so far on the device whose remainder `rest` shows.
+  /// The memory that has not been released so far on the device whose remainder `rest` shows.
   [[nodiscard]] double bytes_of(SeriesId rest) const;
-  /// The alerts raised for the process, in order; nullptr: none.
+  /// The alerts raised for the process, in order; nullptr if there are none.
   [[nodiscard]] const std::vector<Alert>* alerts_of(SeriesId process) const { return find_alerts(alerts_, process); }
 
  private:

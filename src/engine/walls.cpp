@@ -35,7 +35,7 @@ bool Walls::has(const SeriesKey& process, const std::string& name) const {
 std::optional<Walls::Nearest> Walls::of_recording(const SeriesState& s) const {
   const auto known = walls_.find({s.key.host, s.key.device_id, 0, 0});
   if (known == walls_.end()) return std::nullopt;
-  // What the allocator holds counts; a device has more.
+  // The allocator's memory counts; a device has more.
   const SeriesState* counted = &s;
   if (s.key.metric == Metric::device_used)
     for (const auto& [id, other] : s.device->series)
