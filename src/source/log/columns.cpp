@@ -25,6 +25,8 @@ using logtext::trim;
 
 /// From this rank on, a title can only be that of an index, not of a measure.
 constexpr int kSureIndex = 60;
+/// Rank in words.def of the memory that a GPU shares with the host.
+constexpr int kShared = 9;
 /// Rank of a total that may be a peak.
 constexpr int kCapacityOrPeak = 20;
 
@@ -421,6 +423,13 @@ void resolve_metrics(std::span<const std::string_view> titles, std::vector<Colum
       if (columns[i].role == ColumnRole::percent && read_title(titles[i]).label().rate)
         columns[i].role = ColumnRole::other;
   const auto has = [&](const auto& of) { return std::any_of(columns.begin(), columns.end(), of); };
+  // Memory that a GPU shares with the host, beside memory of its own.
+  const auto is_shared = [](const Column& c) {
+    return c.role == ColumnRole::used && c.mentions_gpu && c.rank == kShared;
+  };
+  if (has([&](const Column& c) { return c.role == ColumnRole::used && c.mentions_gpu && !is_shared(c); }))
+    for (Column& column : columns)
+      if (is_shared(column)) column.role = ColumnRole::other;
   const auto of_metric = [&](Metric metric) {
     return has([metric](const Column& c) { return c.role == ColumnRole::used && c.metric == metric; });
   };

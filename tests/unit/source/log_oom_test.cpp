@@ -84,7 +84,8 @@ std::string csv(const std::string& end) {
   return text + end;
 }
 
-void expect_one(const logtest::Reading& r, const std::string& device) {
+/// `after`: the last reading.
+void expect_one(const logtest::Reading& r, const std::string& device, Duration after = Duration{1}) {
   ASSERT_EQ(r.error, "");
   EXPECT_EQ(r.notes.skipped_lines, 0U);
   std::vector<Event> events = r.events;
@@ -92,7 +93,7 @@ void expect_one(const logtest::Reading& r, const std::string& device) {
   ASSERT_THAT(events, SizeIs(1));
   EXPECT_EQ(events[0].kind, Event::Kind::out_of_memory);
   EXPECT_EQ(events[0].device_id, device);
-  EXPECT_EQ(events[0].time, r.samples.back().time + Duration{1}) << "after that reading";
+  EXPECT_EQ(events[0].time, r.samples.back().time + after) << "after that reading";
   EXPECT_EQ(events[0].pid, 0U);
   EXPECT_THAT(events[0].text, HasSubstr("the memory of a GPU ran out: "));
 }
@@ -206,7 +207,7 @@ TEST(OutOfMemoryMessage, InTextIsAnEventOfTheOnlyGpu) {
   std::string text;
   for (int i = 0; i < 20; ++i) text += fmt::format("2026-03-01 10:00:{:02} GPU Memory: {} / 24576 MB\n", i, 1000 + i);
   const auto r = read_text(text + "2026-03-01 10:00:20 ERROR " + kTorch + "\n");
-  expect_one(r, "0");
+  expect_one(r, "0", std::chrono::seconds{1});
   EXPECT_THAT(r.events[0].text, HasSubstr(":21: "));
   EXPECT_THAT(r.events[0].text, HasSubstr("ran out: 19.90 GiB of the device's 23.69 GiB were allocated and 3.20 GiB "
                                           "were free when 4.00 GiB were requested"));
