@@ -13,6 +13,7 @@
 #include "explain/kv_cache.hpp"
 #include "explain/platform.hpp"
 #include "explain/processes.hpp"
+#include "explain/statement.hpp"
 #include "explain/table.hpp"
 #include "explain/words.hpp"
 
@@ -651,7 +652,8 @@ bool takes_device_at_start(const Wording& wording) {
 }
 
 std::string size_words(double bytes) {
-  if (bytes >= 1024 * kTiB) return fmt::format("{:.1f} EiB", bytes / (kTiB * kMiB));
+  if (bytes >= kTiB * kMiB) return fmt::format("{:.1f} EiB", bytes / (kTiB * kMiB));
+  if (bytes >= kTiB * kKiB) return fmt::format("{:.2f} PiB", bytes / (kTiB * kKiB));
   if (bytes >= kTiB) return fmt::format("{:.2f} TiB", bytes / kTiB);
   if (bytes >= kGiB) return fmt::format("{:.2f} GiB", bytes / kGiB);
   return format_size(static_cast<std::uint64_t>(std::max(bytes, 0.0)));
@@ -679,6 +681,12 @@ void find_cause(Failure& failure) {
     failure.cause = Cause::bad_size;
     failure.because =
         "the size that was computed is not a number (NaN): the estimate is wrong, and memory is not short";
+    return;
+  }
+  if (asks_for_less_than_nothing(line)) {
+    failure.cause = Cause::bad_size;
+    failure.because =
+        "a negative size was requested: its computation overflowed or used a wrong value, and memory is not short";
     return;
   }
   if (is_host_code(failure)) return judge_host_code(failure);

@@ -25,7 +25,7 @@ void find_cause(Failure& failure);
 /// others held the device before; the size of the request does not show which.
 bool takes_device_at_start(const Wording& wording);
 
-/// "4.26 GiB", "871.0 MiB", "90 bytes"; "4.0 EiB" for sizes that no machine has.
+/// "4.26 GiB", "871.0 MiB", "90 bytes"; "1.94 PiB" and "4.0 EiB" for sizes that no machine has.
 std::string size_words(double bytes);
 /// More than any machine has: such a size is itself an error.
 inline constexpr double kImpossibleBytes = 16 * kTiB;

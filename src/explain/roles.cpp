@@ -9,6 +9,7 @@
 #include "core/meaning.hpp"
 #include "core/units.hpp"
 #include "explain/pattern.hpp"
+#include "explain/prose.hpp"
 #include "explain/statement.hpp"
 #include "explain/words.hpp"
 
@@ -164,6 +165,18 @@ std::string_view word_before(std::string_view line, std::size_t at) {
   return line.substr(begin, at - 1 - begin);
 }
 
+/// Whether a number without a unit counts what the word behind it names: "493 records", not "493 exceeds 200".
+bool is_count_of(std::string_view behind) {
+  if (!behind.starts_with(' ')) return false;
+  std::size_t end = 1;
+  while (end < behind.size() && behind[end] >= 'a' && behind[end] <= 'z') ++end;
+  const std::string_view word = behind.substr(1, end - 1);
+  constexpr std::size_t kShortest = 4;
+  const bool is_plural = word.size() >= kShortest && word.ends_with('s') && !ends_any(word, "ss|us");
+  const bool is_label = end < behind.size() && (is_part(behind[end]) || behind[end] == ':' || behind[end] == '=');
+  return is_plural && !is_label && !begins_any(word, "byte|octet|this|fail|exceed") && !role_of(word);
+}
+
 /// Numbers with a unit, and whole ones without, in line order.
 std::vector<Size> sizes_of(std::string_view line) {
   std::vector<Size> out;
@@ -219,6 +232,7 @@ std::vector<Size> sizes_of(std::string_view line) {
                             line.substr(at, number_end - at).find('.') == std::string_view::npos;
       const bool goes_on =
           begins_any(line.substr(end), " token| element| pixel| thread| page| block") ||
+          is_count_of(line.substr(end)) ||
           (end < line.size() && (is_part(line[end]) || line[end] == ':' || line[end] == '%' || line[end] == '/' ||
                                  (line[end] == '.' && end + 1 < line.size() && is_digit(line[end + 1]))));
       // "gpumem_alloc:2339": a source line of a program.
@@ -829,6 +843,16 @@ void for_lines_around(std::string_view text, Range line, std::size_t lines, Read
   }
 }
 
+/// Where what `line` reports of a failure that ends at `at` ends: whoever goes on with "Then I found that a slab has 2
+/// GB" gives no request.
+std::size_t end_of_report(std::string_view line, std::size_t at) {
+  const std::string words = lower(line);
+  if (!is_sentence(words)) return line.size();
+  for (std::size_t stop = words.find(". ", at); stop != std::string::npos; stop = words.find(". ", stop + 1))
+    if (names_writer(std::string_view(words).substr(stop + 2, words.find(". ", stop + 2) - stop - 2))) return stop;
+  return line.size();
+}
+
 }  // namespace
 
 std::optional<Range> excess_of(std::string_view line) {
@@ -870,7 +894,10 @@ std::optional<Range> excess_of(std::string_view line) {
 
 std::size_t read_figures(std::string_view text, std::size_t begin, std::size_t end, bool may_go_on, Figures& figures) {
   const Range line = line_of(text, begin, end);
-  read_line(text.substr(line.begin, line.end - line.begin), true, figures);
+  const std::string_view own_line = text.substr(line.begin, line.end - line.begin);
+  const std::size_t until = end_of_report(own_line, end - line.begin);
+  read_line(own_line.substr(0, until), true, figures);
+  if (until < own_line.size()) read_line(own_line.substr(until), false, figures);
   const bool has_budget = figures.get(Figure::budget).has_value();
   figures.clear(Figure::budget);
   const std::size_t own_count = figures.count();
@@ -884,9 +911,10 @@ std::size_t read_figures(std::string_view text, std::size_t begin, std::size_t e
     if (!(is_same && !is_above) && !is_beside(words)) return;
     Figures here;
     read_line(words, is_same && !is_above, here);
-    // A program reports its own memory itself.
+    // A program reports its own memory and its limit itself: those of a sentence are what somebody has read.
     if (is_sentence(lower(words)))
-      for (const Figure held : {Figure::allocated, Figure::reserved, Figure::process}) here.clear(held);
+      for (const Figure own_figure : {Figure::allocated, Figure::reserved, Figure::process, Figure::allowed})
+        here.clear(own_figure);
     (is_above ? above : figures).complete(here);
   });
   // "VRAM budget 6144 MB", "6000 MB of 6144 MB used": a budget of which the program counts its use is its limit.

@@ -63,9 +63,12 @@ constexpr std::string_view kCues =
     "out of|outof|reject|denied|reached|too long|over quota|over budget|not fit|too big|bigger than|longer than|"
     "> 2**|buffer_size|image_size|all available|all the|out_of|insufficient|exhaust|fail|cannot alloc|"
     "cannot reserve|cannot commit|cannot map|can not|can't|could not|couldn't|unable to|not able|tried to|"
-    "attempted to|invalid buffer|invalid alloc|allocation on|memoryerror|no avail|no space|failcnt|memory: -|"
+    "attempted to|trying to alloc|invalid buffer|invalid alloc|allocation on|memoryerror|no avail|no "
+    "space|failcnt|memory: -|"
     "cache: -|memory is -|cache is -|terminated|evicted|allocation err|no_memory|no memory|memoryalloc|oom|"
-    "out-of-mem|8007000e|2147024882|exceed|too much|bad_alloc|low on|not possible|less than|smaller than|"
+    "out-of-mem|8007000e|2147024882|exceed|too much|bad_alloc|low on|too low|enomem|not "
+    "possible|less than|smaller "
+    "than|"
     "larger than|greater than|more than|too large|but only|paging file|refused|error -|error `-|error (-|errno|"
     "code -|code: -|shortage|lack of|no_mem|mem_|-12|error 2|result=2|result = 2|error=2|error code 2|"
     "error code: 2|error 3|status 3|error 10|code 10|error 12|0x505|0x0505|70000002|70000003|8876017c|2005532292|"
@@ -191,6 +194,9 @@ std::optional<Range> exhausted_at(const std::vector<Word>& words, std::size_t i)
   if (words[i].text == "failcnt" && i + 1 < words.size() && is_digit(words[i + 1].text.front()) &&
       words[i + 1].text != "0")
     return Range{words[i].begin, words[i + 1].end};
+  // "memory too low on GPU 0"
+  if (words[i].text == "low" && i > 1 && words[i - 1].text == "too" && is_memory(words[i - 2].text))
+    return Range{words[i - 2].begin, words[i].end};
   if (!is_any(words[i].text, "exhausted|insufficient|shortage")) return std::nullopt;
   for (std::size_t j = i; j > 0 && i - j < 2 && !words[j - 1].ends_clause; --j)
     if (is_memory(words[j - 1].text)) return Range{words[j - 1].begin, words[i].end};
@@ -205,10 +211,10 @@ constexpr std::string_view kOtherResources =
 
 /// "failed to allocate 339738624 bytes", "memory allocation of size 4096 failed", "cannot allocate big buffer"
 std::optional<Range> failure_at(const std::vector<Word>& words, std::size_t i) {
-  if (!is_any(
-          words[i].text,
-          "fail|failed|fails|failure|cannot|can|can't|couldn't|could|unable|able|refused|rejected|denied|error|null|"
-          "nullptr|nil"))
+  if (!is_any(words[i].text,
+              "fail|failed|fails|failing|failure|cannot|can|can't|couldn't|could|unable|able|refused|rejected|denied|"
+              "error|null|"
+              "nullptr|nil"))
     return std::nullopt;
   // "large alloc 8589934592 bytes == (nil)", "malloc returned NULL"; not "data != NULL"
   if (begins_any(words[i].text, "null") && (i == 0 || !is_any(words[i - 1].text, "returned|got|gave")))
@@ -316,6 +322,13 @@ std::optional<Found> excess_at(const std::vector<Word>& words, std::size_t i, st
   if ((is_more || is_sign || (is_too && amounts > 1)) && has_piece && (has_limit || is_kept || has_power) && is_large &&
       !has_any(line, "pool"))
     return Found{range, Memory::piece};
+  // "createBuffer failed, size is too large for the implementation": what could not be created, and no figure.
+  const bool is_created = std::any_of(words.begin(), words.end(), [](const Word& each) {
+    return each.text.starts_with("create") && ends_any(each.text, "buffer|texture|image|tensor|array");
+  });
+  if (is_too && next == "large" && i > 0 && words[i - 1].text == "size" && is_created && is_of_device(line) &&
+      has_any(line, "fail|error"))
+    return Found{range, Memory::piece};
   const bool is_of_cache = has_any(line, "kv cache|kv-cache|kvcache|kv size|kv_cache");
   const bool is_in_memory = amounts > 0 || is_of_cache || (has_memory && !has_any(line, "pool") && is_of_device(line));
   const auto is_number = [](const Word& each) { return is_digit(each.text.front()); };
@@ -326,8 +339,10 @@ std::optional<Found> excess_at(const std::vector<Word>& words, std::size_t i, st
     has_limit = has_limit || is_what_is_free;
     has_memory = has_memory || (is_too && i + 2 < words.size() && words[i + 2].text == "shared");
     if (!has_limit || !has_memory) return std::nullopt;
-    return Found{{words[i].begin, words[is_too ? i + 1 : i].end},
-                 has_word(words, i + 1, i + 5, "limit") ? Memory::pool : Memory::excess};
+    const Memory of_limit = !has_word(words, i + 1, i + 5, "limit")                               ? Memory::excess
+                            : has_word(words, i + 1, i + 3, "step|job|task|pod|container|cgroup") ? Memory::host
+                                                                                                  : Memory::pool;
+    return Found{{words[i].begin, words[is_too ? i + 1 : i].end}, of_limit};
   }
   // "requires more memory than is", "model request too large for system": what it is compared with is left out.
   const bool is_of_all = (is_less && has_memory && has_any(line, "requires more|needs more") &&
@@ -365,6 +380,23 @@ std::optional<Range> attempt_at(const std::vector<Word>& words, std::size_t i) {
     if (is_digit(words[j].text.front())) return Range{words[i].begin, words[j].end};
     if (words[j].ends_clause) break;
   }
+  return std::nullopt;
+}
+
+/// "trying to allocate an array of size -1208014592": a negative amount that an allocation asks for. A code is
+/// negative, too: "allocation failed: -2147024882".
+std::optional<Range> negative_request_at(const std::vector<Word>& words, std::size_t i) {
+  constexpr std::size_t kNear = 7, kLeastDigits = 4;
+  const std::string_view word = words[i].text;
+  if (i == 0 || word.size() < 2 || word[0] != '-' || !is_digit(word[1]) || words[i].is_code) return std::nullopt;
+  const std::size_t digits = std::min(word.find_first_not_of("0123456789", 1), word.size()) - 1;
+  const bool is_whole = digits + 1 == word.size();
+  const bool has_unit = is_whole ? i + 1 < words.size() && is_unit(words[i + 1].text) : is_unit(word.substr(1));
+  if (!has_unit && (!is_whole || digits < kLeastDigits)) return std::nullopt;
+  if (!is_any(words[i - 1].text, "size|sized|of|allocate|allocating|allocation|requested|bytes")) return std::nullopt;
+  for (std::size_t j = i; j > 0 && i - j < kNear && !words[j - 1].ends_clause; --j)
+    if (words[j - 1].is_allocation && !words[j - 1].text.ends_with("allocated"))
+      return Range{words[j - 1].begin, words[i].end};
   return std::nullopt;
 }
 
@@ -417,13 +449,14 @@ std::optional<Range> exception_at(const std::vector<Word>& words, std::size_t i)
   return std::nullopt;
 }
 
-/// Whether the line names what ends processes for memory: "earlyoom", "systemd-oomd", "OOMController", "OOM killer".
+/// What ends processes for memory: "earlyoom", "systemd-oomd", "OOMController", "OOM killer".
+bool is_killer(const Word& word) {
+  const std::size_t at = word.text.find("oom");
+  return at != std::string_view::npos && !has_any(word.text, "oom_score|room|zoom|bloom|boom|loom") &&
+         (at == 0 || word.text[at - 1] == '-' || has_any(word.text, "oomcontrol|oomd|earlyoom"));
+}
 bool has_killer(const std::vector<Word>& words) {
-  return std::any_of(words.begin(), words.end(), [](const Word& word) {
-    const std::size_t at = word.text.find("oom");
-    return at != std::string_view::npos && !has_any(word.text, "oom_score|room|zoom|bloom|boom|loom") &&
-           (at == 0 || word.text[at - 1] == '-' || has_any(word.text, "oomcontrol|oomd|earlyoom"));
-  });
+  return std::any_of(words.begin(), words.end(), is_killer);
 }
 
 /// The end by signal 9, as shells, launchers and schedulers report it: "exit code 137", "(exitcode: -9)", "signal
@@ -439,6 +472,9 @@ std::optional<Found> killed_at(const std::vector<Word>& words, std::size_t i, st
   // "Sending SIGKILL to cgroup {"controller": "runtime.OOMController""
   const bool is_action = word.starts_with("kill_") && has_any(word, "mem|swap");  // "kill_by_memory_size"
   if ((is_action || is_any(word, "sigkill|sigterm|killing|killed|victim|reaped")) && has_killer(words)) {
+    // In a sentence with a condition, the act alone: the words before it show what kind of sentence it is.
+    if (is_sentence(line) && has_any(line.substr(0, words[i].begin), " if | when "))
+      return Found{{words[i].begin, words[i].end}};
     const std::size_t colon = line.substr(0, words[i].begin).rfind(": ");
     return Found{{colon == std::string_view::npos ? words.front().begin : colon + 2, words[i].end}};
   }
@@ -510,7 +546,8 @@ void drop_fillers(std::vector<Word>& words) {
   words.resize(kept);
 }
 
-std::optional<Found> failure_in(std::string_view line) {
+/// The words of `line` that matter, with what each can be.
+std::vector<Word> marked_words(std::string_view line) {
   auto words = words_of(line);
   drop_fillers(words);
   for (Word& word : words) {
@@ -519,12 +556,18 @@ std::optional<Found> failure_in(std::string_view line) {
     word.is_allocation = !word.is_code && is_allocation(word.text);
     word.is_storage = is_storage(word.text);
   }
+  return words;
+}
+
+std::optional<Found> failure_in(std::string_view line) {
+  const auto words = marked_words(line);
   if (const auto thread = text_in(line, kNoThread)) return Found{*thread, Memory::thread};
   std::optional<Found> code;
   for (std::size_t i = 0; i < words.size(); ++i) {
     // Words in quotation marks after a code explain it: "hit cudaErrorMemoryAllocation due to "out of memory"".
     const bool is_named = code && !code->memory;
-    for (const auto rule : {lack_at, exhausted_at, failure_at, impossible_at, attempt_at, exception_at})
+    for (const auto rule :
+         {lack_at, exhausted_at, failure_at, impossible_at, attempt_at, negative_request_at, exception_at})
       if (auto found = rule(words, i)) {
         // "killed by signal: Bus error. It is possible that workers are out of shared memory."
         if (code && code->memory == Memory::shared) return code;
@@ -606,6 +649,15 @@ bool is_on_chip(std::string_view line, std::string_view lines) {
          (has_any(line, kOfKernels) || has_amounts_of_chip(line));
 }
 
+/// Whether `line` names shared memory that is not a GPU's: "GPU (Shared Memory)", "GPU and shared host memory".
+bool is_shared_segment(std::string_view line) {
+  const auto words = words_of(line);
+  for (std::size_t i = 0; i + 1 < words.size(); ++i)
+    if (words[i].text == "shared" && words[i + 1].text == "memory")
+      return !has_word(words, i - std::min<std::size_t>(i, 2), i, "gpu|gpus|vram|gpu's");
+  return false;
+}
+
 /// Lines of languages, and of tables of states, that name no memory and always mean the host's.
 bool is_of_language(std::string_view line) {
   line = trimmed(line, " \r");
@@ -643,8 +695,7 @@ Memory memory_of(std::string_view line, std::string_view next, std::string_view 
   if (is_on_chip(line, lines)) return Memory::scratch;
   if (has_any(line, kMostInOnePiece)) return Memory::piece;
   if (has_any(line, kPinned)) return Memory::pinned;
-  if (has_any(line, "/dev/shm|shared memory|shmem|fallocate|signal: bus error|</torch_") &&
-      !has_any(line, "gpu and shared"))
+  if (has_any(line, "/dev/shm|shmem|fallocate|signal: bus error|</torch_") || is_shared_segment(line))
     return Memory::shared;
   if (has_any(line,
               "nodes are available|pre-allocated|preallocated memory|pool size exceeded|out of pool|out_of_pool|pool "
@@ -834,6 +885,13 @@ const Wording& wording_of(std::string_view text, const Statement& statement) {
   else if (found && found->memory && (memory == Memory::device || (memory == Memory::any && is_part)))
     memory = *found->memory;
   return of_program(memory, words);
+}
+
+bool asks_for_less_than_nothing(std::string_view line) {
+  const auto words = marked_words(line);
+  for (std::size_t i = 0; i < words.size(); ++i)
+    if (negative_request_at(words, i)) return true;
+  return false;
 }
 
 bool is_on_host(std::string_view text, const Statement& statement) {

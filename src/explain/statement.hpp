@@ -43,6 +43,9 @@ std::optional<Statement> read_statement(std::string_view text, std::size_t at);
 /// Whether `line`, in lower case, contains one.
 bool has_statement(std::string_view line);
 
+/// Whether an allocation on `line`, in lower case, asks for a negative amount. O(line).
+bool asks_for_less_than_nothing(std::string_view line);
+
 /// Whether `words`, in lower case, name a device or its interface.
 bool is_of_device(std::string_view words);
 

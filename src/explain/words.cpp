@@ -42,6 +42,10 @@ bool begins_any(std::string_view word, std::string_view list) {
   return any_part(list, [word](std::string_view each) { return word.starts_with(each); });
 }
 
+bool ends_any(std::string_view word, std::string_view list) {
+  return any_part(list, [word](std::string_view each) { return word.ends_with(each); });
+}
+
 std::vector<Word> words_of(std::string_view line) {
   std::vector<Word> out;
   for (std::size_t at = 0; at < line.size();) {

@@ -20,6 +20,7 @@ bool is_quote_mark(char c);
 bool has_any(std::string_view text, std::string_view list);
 bool is_any(std::string_view word, std::string_view list);
 bool begins_any(std::string_view word, std::string_view list);
+bool ends_any(std::string_view word, std::string_view list);
 
 /// A word of a line.
 struct Word {
