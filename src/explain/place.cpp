@@ -405,6 +405,23 @@ bool is_example(const Lines& lines, bool is_document) {
   return !has_writer(lines);
 }
 
+/// Whether the message stands in a sentence about a change of code that the text shows as a diff.
+bool is_of_change(const Lines& lines) {
+  constexpr std::size_t kLeast = 2;
+  if (!is_sentence(lower(lines.all[lines.own]))) return false;
+  std::size_t code = 0;
+  for (const std::string_view line : lines.all) {
+    // "- text" is an item of a list.
+    const bool is_item = line.size() > 2 && line[1] == ' ' && line[2] != ' ';
+    const bool is_changed = !line.empty() && (line.front() == '+' || line.front() == '-') && !is_item;
+    if (is_changed && is_code(line.substr(1)))
+      ++code;
+    else if (!is_changed && indent_of(line) == 0 && names_writer(lower(line)))
+      return false;
+  }
+  return code >= kLeast;
+}
+
 }  // namespace
 
 Place place_of(std::string_view text, std::size_t begin, std::size_t end, bool is_document) {
@@ -415,6 +432,7 @@ Place place_of(std::string_view text, std::size_t begin, std::size_t end, bool i
   if (is_in_code(lines, before)) return Place::code;
   if (is_help(lines)) return Place::help;
   if (is_listed(lines)) return Place::list;
+  if (is_of_change(lines)) return Place::change;
   if (is_example(lines, is_document)) return Place::example;
   return Place::run;
 }

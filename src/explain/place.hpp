@@ -18,6 +18,7 @@ enum class Place : std::uint8_t {
   help,     ///< the description of an option
   list,     ///< one of the errors of a list
   example,  ///< a block of a document
+  change,   ///< the description of a change of code
 };
 
 /// The place of the message at [begin, end) of `text`, by what stands around it, never by its own words:
@@ -29,7 +30,8 @@ enum class Place : std::uint8_t {
 ///   - example: it stands alone in a fenced or an indented block that a line ending with ':' introduces. That line is
 ///     reStructuredText ("::"), or addresses a reader, or the text is a document (`is_document`) that speaks of the
 ///     block: the line is a sentence ("It prints:"; "Output:" is a label), or further text follows the block.
-/// Neither of the last two, if somebody writes of themselves, or the line that introduces it reports what happened.
+///   - change: its line is a sentence, the text shows a diff, and nobody writes of themselves.
+/// Neither a list nor an example, if somebody writes of themselves, or the line that introduces it reports what happened.
 /// A block that has what only a run writes (a time, a level, a place in code, a traceback, a prompt, a pid, the status
 /// of a program that ended, an address, a path of a user, more than three lines) is a run, wherever it is pasted. Never
 /// reads further than kPlaceBeforeBytes and kPlaceAfterBytes. O(1).

@@ -41,11 +41,12 @@ bool is_remedy(std::string_view word) {
 }
 
 /// Whether one of `words` is a verb of what happened: one of the list, or a participle behind its subject. One that
-/// begins a clause ("Added a test for X"), or stands behind an article ("the dreaded X"), is none; nor is "OOMKilled".
+/// begins a clause ("Added a test for X"), or stands behind an article ("the dreaded X") or "being", is none; nor is
+/// "OOMKilled".
 bool has_event(Words words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const bool is_participle = i > 0 && words[i].size() > 3 && words[i].ends_with("ed") &&
-                               !words[i].starts_with("oom") && !is_any(words[i - 1], "a|an|the");
+                               !words[i].starts_with("oom") && !is_any(words[i - 1], "a|an|the|be|being");
     if (is_any(words[i], kEvents) || (is_participle && !is_remedy(words[i]))) return true;
   }
   return false;
@@ -107,6 +108,7 @@ Sentence::Sentence(std::string_view before, std::string_view message, std::strin
     if (end < before.size() && (before[end] == '=' || before.substr(end).starts_with("  "))) end_clause();
     at = end + 1;
   }
+  is_of_kind_ = !clause_.empty() && is_any(clause_.back(), "a|an");
   // The article of the message itself.
   for (auto* const words : {&sentence_, &clause_, &part_})
     if (!words->empty() && is_any(words->back(), "the|a|an")) words->pop_back();
@@ -174,9 +176,10 @@ bool Sentence::is_condition() const {
   // "When X, a message is displayed."
   if (!sentence_.empty() && sentence_.front() == "when" && has_any(after_, " is displayed| is shown| appears| occurs"))
     return true;
-  // "fix: X", "- fixed a crash with X": an entry of a change log.
+  // "fix: X", "- fixed a crash with X": an entry of a change log; "probably, it X": a guess.
   const auto first =
       std::find_if(sentence_.begin(), sentence_.end(), [](auto word) { return is_word_letter(word.front()); });
+  if (first != sentence_.end() && !has_prefix_ && is_any(*first, "probably|perhaps|maybe|possibly")) return true;
   return first != sentence_.end() && is_remedy(*first) && !has_word_of(sentence_, kWriter);
 }
 
@@ -187,8 +190,38 @@ bool Sentence::has_own_words() const {
   return (!has_prefix_ && part_.size() > kLongestLabel) || has_word_of(part_, kFunctionWords);
 }
 
+bool Sentence::is_label() const {
+  return !has_word_of(clause_, kFunctionWords) && !has_word_of(sentence_, kConditions);
+}
+
+bool Sentence::is_of_its_kind() const {
+  if (reports_event()) return false;
+  // "I am changing the logic when X occurs"
+  const auto behind = bare_words(trimmed(after_, " "));
+  if (!clause_.empty() && is_any(clause_.back(), "when|whenever") && !behind.empty() && behind.front().ends_with('s') &&
+      behind.front().size() > 3)
+    return true;
+  if (is_own_report()) return false;
+  // "An OOM kill arrives as a signal": the subject of a sentence that reports no event.
+  std::vector<std::string_view> rest;
+  for (const std::string_view part : {message_, after_})
+    for (const std::string_view word : bare_words(part)) rest.push_back(word);
+  const bool is_subject = is_of_kind_ && std::none_of(sentence_.begin(), sentence_.end(),
+                                                      [](auto word) { return is_word_letter(word[0]); });
+  if (is_subject && after_.find(' ') != std::string_view::npos) return !has_event(rest);
+  // "log on an allocation failure", "the stop when X"
+  if (clause_.empty()) return false;
+  if ((is_of_kind_ && is_any(clause_.back(), "on|upon")) || is_any(clause_.back(), "when|whenever|upon")) return true;
+  // "when a job is X": whichever job
+  const auto is_any_case = [](std::string_view word, std::string_view next) {
+    return is_any(word, "when|whenever|once") && is_any(next, "a|an");
+  };
+  return std::adjacent_find(clause_.begin(), clause_.end(), is_any_case) != clause_.end();
+}
+
 bool Sentence::is_hypothetical() const {
-  return is_condition() || (asks() && !is_own_report()) || (has_word_of(part_, kDenials) && !could_not());
+  return is_condition() || is_of_its_kind() || (asks() && !is_own_report()) ||
+         (has_word_of(part_, kDenials) && !could_not());
 }
 
 bool Sentence::is_general() const {

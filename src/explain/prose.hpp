@@ -22,6 +22,8 @@ class Sentence {
   [[nodiscard]] bool is_hypothetical() const;
   /// Whether a verb before the message reports a failure.
   [[nodiscard]] bool reports_event() const;
+  /// Whether the words before the message are a label, without the small words of a sentence: "HIP driver error X".
+  [[nodiscard]] bool is_label() const;
   /// Whether the writer reports their own failure: "I get X".
   [[nodiscard]] bool is_own_report() const;
 
@@ -31,6 +33,7 @@ class Sentence {
   [[nodiscard]] bool could_not() const;
   [[nodiscard]] bool asks() const { return after_.ends_with('?'); }
   [[nodiscard]] bool is_condition() const;
+  [[nodiscard]] bool is_of_its_kind() const;
   [[nodiscard]] bool has_own_words() const;
 
   std::string_view message_;
@@ -38,7 +41,8 @@ class Sentence {
   std::vector<std::string_view> sentence_;
   std::vector<std::string_view> clause_;  ///< of the sentence, after the last colon or bracket
   std::vector<std::string_view> part_;    ///< of the clause, after the last comma
-  bool has_prefix_ = false;               ///< something ended a clause before it: a time, a tag, a key, a colon
+  bool is_of_kind_ = false;  ///< an indefinite article stands before the message: "on an X", "an X arrives"
+  bool has_prefix_ = false;  ///< something ended a clause before it: a time, a tag, a key, a colon
 };
 
 /// What follows a message: "X errors", "`X` usually means", "X?". `begins`: X begins its line, so that "X when" counts,

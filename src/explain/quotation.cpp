@@ -6,6 +6,7 @@
 
 #include "explain/pattern.hpp"
 #include "explain/prose.hpp"
+#include "explain/statement.hpp"
 #include "explain/words.hpp"
 
 namespace vramtrack::explain {
@@ -185,6 +186,9 @@ bool is_term(std::string_view before, std::string_view after, const Sentence& se
   // An error's value is not a list: "DriverError(2, "X")".
   if (last == ',' || last == '[' || last == '{')
     return is_exact && !has_class && !is_exception(line.substr(0, line.find('(')));
+  // "HIP driver error 'X'" is all that the line has: the error's name.
+  if (has_blank && code.ends_with(" error") && is_exact && trimmed(right, " \t.").empty() && sentence.is_label())
+    return false;
   if (has_blank && (is_ascii_letter(last) || last == ')'))
     return !sentence.reports_event() && !sentence.is_own_report();
   // "'X' in solver.cu:220" is a location, not text that contains X.
@@ -268,19 +272,42 @@ bool is_logged_span(std::string_view before, std::string_view message, std::stri
   return is_place(last.substr(last.rfind('/') + 1));
 }
 
+/// Whether a line begins with the class of an error, so that what follows is the program's sentence, however it is
+/// worded: "Vendor.CudaException: ErrorOutOfMemory: The call failed because ...".
+bool is_raised(std::string_view before) {
+  const std::size_t colon = before.find(": ");
+  return colon != std::string_view::npos && before.find(' ') > colon && is_exception(before.substr(0, colon));
+}
+
+/// "CUDA error: ", not a line with a place in code.
+bool is_name_of_line(std::string_view before) {
+  constexpr std::size_t kLongest = 32;
+  return before.size() < kLongest && without_blanks_at_end(before).ends_with(':') &&
+         before.find_first_of("0123456789") == std::string_view::npos;
+}
+
+/// "[GPU Light Cache ]"
+bool is_tag(std::string_view before) {
+  const std::string_view words = trimmed(before, " \t");
+  return words.starts_with('[') && words.find(']') == words.size() - 1;
+}
+
 /// Whether the sentence above a message on its own line is about the message in general: it continues after it, or
-/// introduces it with a colon, also above the fence of a code block.
-bool is_introduced(std::string_view lines_above, std::string_view after) {
+/// introduces it with a colon, also above the fence of a code block. `is_labelled`: something stands before it on its
+/// line, so that only a colon introduces it.
+bool is_introduced(std::string_view lines_above, std::string_view after, bool is_labelled) {
   bool is_next = true;
   bool is_in_fence = false;
   while (!lines_above.empty()) {
     const std::size_t begin = lines_above.rfind('\n') + 1;
     const std::string_view line = trimmed(lines_above.substr(begin), " \t\r>*");
     const bool is_fence = line.starts_with("```") || line.starts_with("~~~");
-    if (!line.empty() && !is_fence)
-      return ((is_next && is_wrapped(line, after)) || (is_in_fence && is_ascii_letter(line.back())) ||
-              line.ends_with(':')) &&
-             !is_code_line(line) && addresses_reader(line);
+    if (!line.empty() && !is_fence) {
+      const bool goes_on = (is_next && is_wrapped(line, after)) || (is_in_fence && is_ascii_letter(line.back()));
+      if (line.ends_with(':') || (goes_on && !is_labelled)) return !is_code_line(line) && addresses_reader(line);
+      // Other messages are introduced with it: "It can stop with the following error:".
+      if (!has_statement(line)) return false;
+    }
     is_next = false;
     is_in_fence = is_in_fence || is_fence;
     lines_above = lines_above.substr(0, begin == 0 ? 0 : begin - 1);
@@ -313,6 +340,7 @@ Mention mention_of(std::string_view text, std::size_t begin, std::size_t end, st
   const std::string_view before_class = before.substr(0, begin_with_classes(before));
   const bool has_class = before_class.size() < before.size();
   const bool begins = trimmed(before_class, " \t>|`*\"'").empty();
+  const bool is_labelled = is_tag(before_class) || is_name_of_line(before);
   // A wrapped line continues the sentence of the previous line.
   const std::string_view above = std::string_view(all_before).substr(0, line == 0 ? 0 : line - 1);
   const std::string_view line_above = trimmed(above.substr(above.rfind('\n') + 1));
@@ -327,17 +355,17 @@ Mention mention_of(std::string_view text, std::size_t begin, std::size_t end, st
   if (is_logged(before) || is_logged_span(before, message, after) ||
       (is_reported && trimmed(before_class, " #*/%").empty()))
     return has_remedy || (line >= 2 && all_before.find("```") != std::string::npos &&
-                          is_introduced(std::string_view(all_before).substr(0, line - 1), after))
+                          is_introduced(std::string_view(all_before).substr(0, line - 1), after, false))
                ? Mention::marked
                : Mention::none;
   if (is_in_code(before, message, after) || is_in_comment(before, line_above) ||
       is_entry(before_class, after, has_class) || is_spoken_of(after, false) || has_remedy ||
       is_underlined(before, message, all_after) || sentence.is_hypothetical() ||
       is_term(before, after, sentence, false) || is_term(before_class, after, sentence, has_class) ||
-      (begins && line >= 2 &&
-       is_introduced(std::string_view(all_before).substr(0, line - 1), text.substr(end, kAfterBytes))))
+      ((begins || is_labelled) && line >= 2 &&
+       is_introduced(std::string_view(all_before).substr(0, line - 1), text.substr(end, kAfterBytes), !begins)))
     return Mention::marked;
-  const bool is_general = sentence.is_general() || is_general_in_cjk(before, after);
+  const bool is_general = !is_raised(before) && (sentence.is_general() || is_general_in_cjk(before, after));
   return is_general || (begins && !has_class && is_spoken_of(after, true)) ? Mention::spoken : Mention::none;
 }
 

@@ -114,6 +114,25 @@ bool is_failure(const Wording& wording) {
   return is_memory_failure(wording) || wording.role == Role::event;
 }
 
+/// Whether `text` shows the frames of a trace, Python's or Java's.
+bool shows_trace(std::string_view text) {
+  constexpr std::size_t kMostBytes = 4096;
+  std::size_t frames = 0;
+  text = text.substr(0, kMostBytes);
+  for (std::size_t at = 0; at < text.size(); at = std::min(text.find('\n', at), text.size()) + 1) {
+    const std::string_view line = trimmed(text.substr(at, text.find('\n', at) - at), " \t\r");
+    if (line.starts_with("Traceback (most recent")) return true;
+    if (line.starts_with("at ") && line.ends_with(')')) ++frames;
+  }
+  return frames > 1;
+}
+/// The size of the mark of a heading ("# ") on the first line of `text`, if a trace follows: then the title is what
+/// failed. 0: none.
+std::size_t title_mark(std::string_view text) {
+  const std::size_t mark = std::min(text.find_first_not_of("# "), text.size());
+  return text.starts_with('#') && shows_trace(text) ? mark : 0;
+}
+
 }  // namespace
 
 void Reader::feed(std::string_view piece) {
@@ -338,10 +357,14 @@ void Reader::take(const Found& found) {
     ++judged_;
     const bool is_unnamed = is_statement && wording.name.starts_with("statement");
     if ((figure_count == 0 && is_row_of_terms(text_, found.begin, is_unnamed)) ||
-        (is_statement && is_template(text_, found.begin, found.match.end)))
+        (is_statement && is_template(text_, found.begin, found.match.end))) {
       mention = Mention::marked;
-    else
-      mention = mention_of(text_, found.begin, found.match.end, std::max(figure_count, own_count));
+    } else {
+      const bool is_title = is_document_ && erased_ == 0 && found.begin < text_.find('\n');
+      const std::size_t mark = is_title ? std::min(title_mark(text_), found.begin) : 0;
+      mention = mention_of(std::string_view(text_).substr(mark), found.begin - mark, found.match.end - mark,
+                           std::max(figure_count, own_count));
+    }
     if (mention != Mention::none && quotation_line_ == 0) quotation_line_ = lines_before_ + 1;
     if (mention == Mention::marked || (mention == Mention::spoken && spoken_.size() >= kMostSpoken)) return;
   }

@@ -476,7 +476,9 @@ std::optional<Found> killed_at(const std::vector<Word>& words, std::size_t i, st
     if (is_sentence(line) && has_any(line.substr(0, words[i].begin), " if | when "))
       return Found{{words[i].begin, words[i].end}};
     const std::size_t colon = line.substr(0, words[i].begin).rfind(": ");
-    return Found{{colon == std::string_view::npos ? words.front().begin : colon + 2, words[i].end}};
+    // Not the mark of a list.
+    const std::size_t first = words.front().text == "-" && words.size() > 1 ? 1 : 0;
+    return Found{{colon == std::string_view::npos ? words[first].begin : colon + 2, words[i].end}};
   }
   // "Killed process 18177 (palo_be), UID 0, total-vm:70347780kB", "killed due to memory used", "terminated after
   // reaching LSF memory usage limit"

@@ -103,6 +103,94 @@ TEST(Structure, AnErrorAboutFailingToAllocateIsOne) {
   EXPECT_NE(answer("Each time I submit a job I get a CUDA error about failing to allocate memory."), "");
 }
 
+TEST(Structure, WhatARaisedErrorExplainsIsNoDescription) {
+  // https://github.com/zhongkaifu/Seq2SeqSharp/issues/7
+  const std::string words = "ErrorOutOfMemory: The API call failed because it was unable to allocate enough memory";
+  EXPECT_NE(answer("ManagedCuda.CudaException: " + words + " to perform the requested operation"), "");
+  EXPECT_EQ(answer("ErrorOutOfMemory: The API call fails if it is unable to allocate enough memory"), "");
+}
+
+TEST(Structure, ATitleAboveATraceIsAReport) {
+  // https://github.com/deeplearning4j/nd4j/issues/2728
+  const std::string title = "# ND4J CUDA error: Can't allocate [DEVICE] allocation buffer memory!\n\n";
+  EXPECT_NE(answer(title + "Running it returns an initialization error:\n\njava.lang.ExceptionInInitializerError\n"
+                           "\tat com.nd4jtest.LapackTest.testSgetrf1(LapackTest.java:24)\n"
+                           "\tat sun.reflect.NativeMethodAccessorImpl.invoke0(Native Method)\n"),
+            "");
+  EXPECT_EQ(answer(title + "This page shows what to set.\n"), "");
+}
+
+TEST(Structure, ALabelledCodeAloneOnItsLineIsAReport) {
+  // https://github.com/ROCm/rocprofiler-systems/issues/104
+  EXPECT_NE(answer("# [Issue]: HIP driver error 'hipErrorOutOfMemory'\n\nHIP driver error 'hipErrorOutOfMemory' \n"
+                   "when running rocprof-sys-run\n\n### Operating System\n\nUbuntu \"22.04.5 LTS\"\n\n### GPU\n\n"
+                   "AMD Instinct MI300X"),
+            "");
+}
+
+TEST(Place, WhatAPageIntroducesIsNoneOfItsMessages) {
+  // https://support.chaos.com/hc/en-us/articles/4405841520273-How-to-fix-CUDA-out-of-memory-error
+  EXPECT_EQ(answer("How to fix \"CUDA out-of-memory\" error\n\nIssue\n\n"
+                   "The rendering process can stop with the following error in the log:\n\n"
+                   "CUDA error: unable to allocate enough memory to perform the requested operation (out-of-mem)\n\n"
+                   "[GPU Light Cache ]could not allocate buffer of size\n\n"
+                   "Could not allocate texture buffer on device\n\nWhat this error means\n"),
+            "");
+  EXPECT_NE(answer("The rendering process stopped with the following error in the log:\n\n"
+                   "[GPU Light Cache ]could not allocate buffer of size\n"),
+            "");
+}
+
+TEST(Place, WhatAProgramPrintsEachTimeIsNoReport) {
+  for (const std::string text :
+       {// https://github.com/apache/mxnet/pull/16194
+        "## Comments ##\n- I'm changing the memory pool allocation logic when cudaErrorMemoryAllocation occurrs:\n"
+        "  1. release all cached unused memory chunks and retry\n",
+        // https://github.com/NVIDIA/cudf-spark/issues/1018
+        "To get a bit better visibility into the degree of pool fragmentation when a GPU OOM condition occurs, it "
+        "would "
+        "be nice if some memory stats were logged.\n\nThe former is already being logged on an allocation failure, and "
+        "the latter is being tracked as part of memory threshold callbacks but not logged.",
+        // https://github.com/flux-framework/flux-core/issues/5361
+        "Problem: #5359 proposes to restrict job memory usage using cgroups MemoryMax, but when a job is killed by the "
+        "oom killer, it may not be evident to the job owner that this is what killed their job.\n\n"
+        "This could be checked in the shell callback, although if multiple ranks were killed, I'm not sure if we can "
+        "reliably conclude that the exiting task was the target of the oom",
+        // https://github.com/ROCm/spur/issues/308
+        "The states of a job are generic.\n\n- An OOM kill arrives as SIGKILL/9, which is indistinguishable from any "
+        "other SIGKILL, so the counter of the group is the only reliable one, and the rest is a guess."})
+    EXPECT_EQ(answer(text), "") << text;
+  for (const std::string text :
+       {"An OOM kill occurred: SIGKILL/9 was sent to the job", "worker: killed by the oom killer",
+        "It crashed when a large scene was loaded: CUDA out of memory",
+        "app.service: A process of this unit has been killed by the OOM killer."})
+    EXPECT_NE(answer(text), "") << text;
+}
+
+TEST(Place, AGuessIsNoReport) {
+  // https://github.com/cdcseacave/openMVS/issues/485
+  const std::string log = "Filtered depth-maps 464 (100%, 18m5s233ms)\nPS J:\\test3\\openmvs>\n\n";
+  EXPECT_EQ(
+      answer(log + "probably, the process run out of memory, pls try with fewer images, lower resolution, or more "
+                   "RAM"),
+      "");
+  EXPECT_NE(answer(log + "DensifyPointCloud: the process ran out of memory"), "");
+}
+
+TEST(Place, ASentenceAboutADiffIsItsDescription) {
+  // https://github.com/Genesis-Embodied-AI/quadrants/pull/453
+  const std::string text =
+      "Previously, device memory allocation silently failed and returned the previous value that is stored in the "
+      "result "
+      "buffer, which is wrong and confusing to debug.\n\n";
+  const std::string diff =
+      "+@test_utils.test(arch=[qd.gpu])\n+def test_huge_allocation():\n+    with pytest.raises(\n+        "
+      "RuntimeError,\n";
+  EXPECT_EQ(answer(text + diff), "");
+  EXPECT_NE(answer("device memory allocation failed\n\n" + diff), "") << "a line of a log";
+  EXPECT_NE(answer(text + "What shall I do about it?\n" + diff), "") << "whoever writes of themselves";
+}
+
 TEST(Facts, WhatTheWriterFoundLaterIsNoRequest) {
   // https://github.com/heavyai/heavydb/issues/127
   const std::string text =
