@@ -66,7 +66,7 @@ constexpr std::string_view kCues =
     "attempted to|trying to alloc|invalid buffer|invalid alloc|allocation on|memoryerror|no avail|no "
     "space|failcnt|memory: -|"
     "cache: -|memory is -|cache is -|terminated|evicted|allocation err|no_memory|no memory|memoryalloc|oom|"
-    "out-of-mem|8007000e|2147024882|exceed|too much|bad_alloc|low on|too low|enomem|not "
+    "ed more |for more |out-of-mem|8007000e|2147024882|exceed|too much|bad_alloc|low on|too low|enomem|not "
     "possible|less than|smaller "
     "than|"
     "larger than|greater than|more than|too large|but only|paging file|refused|error -|error `-|error (-|errno|"
@@ -345,7 +345,8 @@ std::optional<Found> excess_at(const std::vector<Word>& words, std::size_t i, st
     return Found{{words[i].begin, words[is_too ? i + 1 : i].end}, of_limit};
   }
   // "requires more memory than is", "model request too large for system": what it is compared with is left out.
-  const bool is_of_all = (is_less && has_memory && has_any(line, "requires more|needs more") &&
+  const bool is_of_all = (is_less && has_memory &&
+                          has_any(line, "requires more|needs more|requested more|request for more|asked for more") &&
                           has_any(line, "than is|than available|than the available")) ||
                          (is_too && has_any(line, "too large for this|too large for system|too large for the system") &&
                           has_any(line, "model|request|alloc"));

@@ -79,6 +79,20 @@ TEST(Facts, ASizeOfPebibytesIsShownAsSuch) {
   EXPECT_EQ(size_words(16 * kTiB * kMiB), "16.0 EiB");
 }
 
+TEST(Structure, ARequestForMoreThanThereIsNeedsNoFigure) {
+  for (const std::string text :
+       {// https://github.com/godotengine/godot/issues/64041
+        "Godot started in good way for few times before stopping and show this message\n"
+        "\"Request for more GPU memory than is available\".\nNow I can not use godot 3.5 mono stable again",
+        // https://github.com/metinc/Abuse_1996/issues/2
+        "Event viewer shows this:\n\n`An application has requested more GPU memory than is\navailable in the "
+        "system.\nThe application will now be closed.\n\nError code: 6`",
+        "renderer: asked for more VRAM than is available"})
+    EXPECT_NE(answer(text).find("CANNOT TELL"), std::string::npos) << text << '\n' << answer(text);
+  for (const std::string text : {"requested more pictures than are available", "more memory than is common"})
+    EXPECT_EQ(answer(text), "") << text;
+}
+
 TEST(Structure, ASizeThatIsTooLargeToCreateIsABoundOfOnePiece) {
   // https://github.com/ruffle-rs/ruffle/issues/14788
   const std::string text =
