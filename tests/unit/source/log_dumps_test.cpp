@@ -128,13 +128,14 @@ TEST(Facts, AreReadFromTheFormatsThatHoldThem) {
   };
   EXPECT_THAT(busy_of("# gpu     sm     fb\n# Idx      %     MB\n    0     10   1000\n    0      -   1010\n"),
               ElementsAre(1000U));
-  EXPECT_THAT(busy_of("#Entity   GPUTL  FBTTL  FBUSD\nID\nGPU 0  25  40960  500\nGPU 0  N/A  40960  510\n"),
-              ElementsAre(2500U));
-  EXPECT_THAT(busy_of("#Entity   GPUTL  GRACT  FBTTL  FBUSD\nID\nGPU 0  25  0.125  40960  500\n"), ElementsAre(1250U))
-      << "the finer figure";
-  EXPECT_THAT(busy_of("Sun Mar  1 10:00:00 UTC 2026\n# TYPE DCGM_FI_DEV_FB_USED gauge\n"
-                      "DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 40\nDCGM_FI_DEV_FB_USED{gpu=\"0\"} 4845\n"),
-              ElementsAre(4000U));
+  for (const auto& [text, busy] :
+       {std::pair("#Entity   GPUTL  FBTTL  FBUSD\nID\nGPU 0  25  40960  500\nGPU 0  N/A  40960  510\n", 2500U),
+        std::pair("#Entity   GPUTL  GRACT  FBTTL  FBUSD\nID\nGPU 0  25  0.125  40960  500\n",
+                  1250U),  // the finer figure
+        std::pair("Sun Mar  1 10:00:00 UTC 2026\n# TYPE DCGM_FI_DEV_FB_USED gauge\n"
+                  "DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 40\nDCGM_FI_DEV_FB_USED{gpu=\"0\"} 4845\n",
+                  4000U)})
+    EXPECT_THAT(busy_of(text), ElementsAre(busy)) << text;
   const auto received =
       read_text("#Entity   PCIRX  FBTTL  FBUSD\nID\nGPU 0  2500000  40960  500\nGPU 0  2600000  40960  510\n");
   EXPECT_THAT(received.raw(Metric::device_received, "0"), ElementsAre(2500000U, 2600000U));

@@ -79,7 +79,8 @@ TEST(EndMessage, TellsThatTheHostEndedIt) {
        {"Command terminated: exited with code 137", "train.sh: line 3: 4242 Killed python",
         "DataLoader worker (pid 77) is killed by signal: Killed", "MemoryError"})
     EXPECT_FALSE(reports_host_kill(line)) << line;
-  EXPECT_EQ(pid_killed("Memory cgroup out of memory: Killed process 4242 (python)"), 4242U);
+  constexpr std::string_view kKilled = "Memory cgroup out of memory: Killed process 4242 (python)";
+  EXPECT_EQ(pid_killed(kKilled), 4242U);
   EXPECT_EQ(pid_killed("OOMKilled"), 0U);
 }
 

@@ -133,8 +133,8 @@ TEST(Misfit, RowsOfSeveralGpusInTurnWithoutTimeAndIdAreRefused) {
   }
   EXPECT_THAT(read_text(one).device("0"), SizeIs(60));
   EXPECT_THAT(read_text(two).error, HasSubstr("between 2 GPUs"));
-  EXPECT_THAT(read_text("utilization.gpu [%], memory.used [MiB], memory.total [MiB]\n" + two).error,
-              HasSubstr("between 2 GPUs"));
+  const std::string titles = "utilization.gpu [%], memory.used [MiB], memory.total [MiB]\n";
+  EXPECT_THAT(read_text(titles + two).error, HasSubstr("between 2 GPUs"));
 }
 
 TEST(BehavesLikeIndex, TellsGpusFromMeasures) {

@@ -163,7 +163,8 @@ TEST(Prometheus, ReadsLabelsWithAnyCharacters) {
 }
 
 TEST(Prometheus, SaysWhichMetricIsMissing) {
-  EXPECT_THAT(read_text("# TYPE up gauge\nup{job=\"dcgm\"} 1\n").error, HasSubstr("DCGM_FI_DEV_FB_USED"));
+  const auto r = read_text("# TYPE up gauge\nup{job=\"dcgm\"} 1\n");
+  EXPECT_THAT(r.error, HasSubstr("DCGM_FI_DEV_FB_USED"));
 }
 
 TEST(Prometheus, FreeMemoryAloneNeedsTheTotal) {
@@ -171,7 +172,8 @@ TEST(Prometheus, FreeMemoryAloneNeedsTheTotal) {
       "# TYPE DCGM_FI_DEV_FB_FREE gauge\nDCGM_FI_DEV_FB_FREE{gpu=\"0\",UUID=\"GPU-1\",GPU_I_ID=\"3\"} 6012\n"
       "DCGM_FI_DEV_FB_FREE{gpu=\"0\",UUID=\"GPU-1\",GPU_I_ID=\"4\"} 6012\n";
   EXPECT_THAT(read_text(free).error, HasSubstr("'DCGM_FI_DEV_FB_FREE' is the free memory, and no metric gives"));
-  EXPECT_EQ(read_text(free + "DCGM_FI_DEV_FB_TOTAL{gpu=\"0\",UUID=\"GPU-1\",GPU_I_ID=\"3\"} 6144\n").error, "");
+  const std::string total = "DCGM_FI_DEV_FB_TOTAL{gpu=\"0\",UUID=\"GPU-1\",GPU_I_ID=\"3\"} 6144\n";
+  EXPECT_EQ(read_text(free + total).error, "");
 }
 
 TEST(PrometheusRange, ReadsSeriesOneAfterAnotherInOrderOfTime) {

@@ -73,9 +73,9 @@ TEST(RocmSmi, APercentageIsReadOnlyWhereThereIsNoAmount) {
 }
 
 TEST(RocmSmi, SaysHowToRecordTheMemory) {
-  EXPECT_THAT(
-      read_text("==== ROCm System Management Interface ====\nGPU[0] : Temperature (Sensor edge) (C): 47.0\n").error,
-      HasSubstr("--showmeminfo vram"));
+  const auto r =
+      read_text("==== ROCm System Management Interface ====\nGPU[0] : Temperature (Sensor edge) (C): 47.0\n");
+  EXPECT_THAT(r.error, HasSubstr("--showmeminfo vram"));
 }
 
 TEST(Dumps, WithoutDatesAreCounted) {

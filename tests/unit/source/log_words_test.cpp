@@ -40,70 +40,73 @@ std::string figures(std::string_view line) {
   return out;
 }
 
+void expect_figures(std::string_view expected, std::string_view line) {
+  EXPECT_EQ(figures(line), expected) << line;
+}
+
 TEST(FindFigures, ReadsAmountsByTheirWords) {
-  EXPECT_EQ(figures("2026-04-10 03:56:07,662 [VRAM] Before load : 2.00 GB"), "used 2048M");
-  EXPECT_EQ(
-      figures("Timestamp: 2026-02-01 09:00:00, GPU Memory Allocated: 6441.54 MB, GPU Memory Reserved: 6656.00 MB"),
-      "allocated 6442M, reserved 6656M");
-  EXPECT_EQ(figures("Used Memory:812 Mb"), "used 812M");
-  EXPECT_EQ(figures("GPU Memory: 5 GB used, 3 GB free, 8 GB total"), "used 5120M, free 3072M, total 8192M");
-  EXPECT_EQ(figures("VRAM usage: 5 GB (24 GB total)"), "used 5120M, total 24576M");
-  EXPECT_EQ(figures("mem 5 / 24 GB"), "used 5120M, total 24576M");
-  EXPECT_EQ(figures("GPU 0: memory used 5 GB, GPU 1: memory used 6 GB"), "0:used 5120M, 1:used 6144M");
-  EXPECT_EQ(figures("cuda:1 allocated=512M reserved=1G"), "1:allocated 512M, 1:reserved 1024M");
-  EXPECT_EQ(figures("gpu_mem_mb: 5123, loss 0.25"), "used 5123M");
-  EXPECT_EQ(figures("max memory allocated: 5 GB"), "peak 5120M");
-  EXPECT_EQ(figures("GPU memory (MiB): 512"), "used 512M");
-  EXPECT_EQ(figures("memory usage 45 %"), "used 45 %");
+  expect_figures("used 2048M", "2026-04-10 03:56:07,662 [VRAM] Before load : 2.00 GB");
+  expect_figures("allocated 6442M, reserved 6656M",
+                 "Timestamp: 2026-02-01 09:00:00, GPU Memory Allocated: 6441.54 MB, GPU Memory Reserved: 6656.00 MB");
+  expect_figures("used 812M", "Used Memory:812 Mb");
+  expect_figures("used 5120M, free 3072M, total 8192M", "GPU Memory: 5 GB used, 3 GB free, 8 GB total");
+  expect_figures("used 5120M, total 24576M", "VRAM usage: 5 GB (24 GB total)");
+  expect_figures("used 5120M, total 24576M", "mem 5 / 24 GB");
+  expect_figures("0:used 5120M, 1:used 6144M", "GPU 0: memory used 5 GB, GPU 1: memory used 6 GB");
+  expect_figures("1:allocated 512M, 1:reserved 1024M", "cuda:1 allocated=512M reserved=1G");
+  expect_figures("used 5123M", "gpu_mem_mb: 5123, loss 0.25");
+  expect_figures("peak 5120M", "max memory allocated: 5 GB");
+  expect_figures("used 512M", "GPU memory (MiB): 512");
+  expect_figures("used 45 %", "memory usage 45 %");
 }
 
 TEST(FindFigures, ReadsOtherLanguages) {
-  EXPECT_EQ(figures("显存已用: 5 GB, 空闲: 3 GB, 总量: 8 GB"), "used 5120M, free 3072M, total 8192M");
-  EXPECT_EQ(figures("GPU显存占用：5120MB / 8192MB"), "used 5120M, total 8192M");
-  EXPECT_EQ(figures("GPUメモリ使用量: 5 GB 空きメモリ: 3 GB"), "used 5120M, free 3072M");
-  EXPECT_EQ(figures("GPU 메모리 사용량: 5 GB, 전체: 8 GB"), "used 5120M, total 8192M");
-  EXPECT_EQ(figures("Grafikspeicher belegt: 5,5 GB, verfügbar: 2,5 GB"), "used 5632M, free 2560M");
+  expect_figures("used 5120M, free 3072M, total 8192M", "显存已用: 5 GB, 空闲: 3 GB, 总量: 8 GB");
+  expect_figures("used 5120M, total 8192M", "GPU显存占用：5120MB / 8192MB");
+  expect_figures("used 5120M, free 3072M", "GPUメモリ使用量: 5 GB 空きメモリ: 3 GB");
+  expect_figures("used 5120M, total 8192M", "GPU 메모리 사용량: 5 GB, 전체: 8 GB");
+  expect_figures("used 5632M, free 2560M", "Grafikspeicher belegt: 5,5 GB, verfügbar: 2,5 GB");
 }
 
 TEST(FindFigures, AWordBehindATimeIsNoZone) {
-  EXPECT_EQ(figures("2026-03-02 02:40:15 Free Memory: 20000 MB, Total Memory: 24000 MB"), "free 20000M, total 24000M");
-  EXPECT_EQ(figures("02:40:15 VRAM: 5 GiB"), "used 5120M");
+  expect_figures("free 20000M, total 24000M", "2026-03-02 02:40:15 Free Memory: 20000 MB, Total Memory: 24000 MB");
+  expect_figures("used 5120M", "02:40:15 VRAM: 5 GiB");
 }
 
 TEST(FindFigures, ProgressBarsHaveNoLabels) {
-  EXPECT_EQ(figures(" 45%|####      | 45/100 [00:12<00:15, 3.61it/s] VRAM 5 GiB in use, 19 GiB available"),
-            "used 5120M, free 19456M");
+  expect_figures("used 5120M, free 19456M",
+                 " 45%|####      | 45/100 [00:12<00:15, 3.61it/s] VRAM 5 GiB in use, 19 GiB available");
 }
 
 TEST(FindFigures, NumbersHaveThousandsOrDecimalCommas) {
-  EXPECT_EQ(figures("VRAM used 7,340 MB"), "used 7340M");
-  EXPECT_EQ(figures("VRAM used 2,5 GB"), "used 2560M");
-  EXPECT_EQ(figures("VRAM used 2,500 GB"), "used 2560M") << "no card has 2500 GB";
+  expect_figures("used 7340M", "VRAM used 7,340 MB");
+  expect_figures("used 2560M", "VRAM used 2,5 GB");
+  expect_figures("used 2560M", "VRAM used 2,500 GB");  // no card has 2500 GB
 }
 
 TEST(FindFigures, LeavesOutWhatIsNoMemoryOfAGpuInUse) {
   for (const char* word : {"Requested", "needed", "required", "Estimated"})
-    EXPECT_EQ(figures(fmt::format("{} memory: 1.9 GB", word)), "") << word;
+    expect_figures("", fmt::format("{} memory: 1.9 GB", word));
   for (const std::string_view line :
        {"downloading model 3.2 GB", "RAM used 5 GB", "CPU memory: 5 GB", "traffic 120 MB/s", "GPU util 45 %",
         "NVIDIA A100 40GB", "loss 0.25 lr 0.001", "step 100/2000", "checkpoint of 5 GB written", "swap used 3 GB",
         "KV cache: 5 GB", "GPU temperature 45", "batch 32 took 3.2ms"})
-    EXPECT_EQ(figures(line), "") << line;
+    expect_figures("", line);
 }
 
 TEST(FindFigures, WhatIsMeasuredOfAGpuIsNoIndex) {
-  EXPECT_EQ(figures("{\"memory_used\":4,\"temperature_gpu\":30,\"vram_used\":\"4 MiB\"}"), "used 4M");
-  EXPECT_EQ(figures("power_gpu=71 vram used 5 GB"), "used 5120M");
-  EXPECT_EQ(figures("used_gpu0: 5 GB"), "0:used 5120M");
+  expect_figures("used 4M", "{\"memory_used\":4,\"temperature_gpu\":30,\"vram_used\":\"4 MiB\"}");
+  expect_figures("used 5120M", "power_gpu=71 vram used 5 GB");
+  expect_figures("0:used 5120M", "used_gpu0: 5 GB");
 }
 
 TEST(FindFigures, TheNumberOfAModelIsNoAmount) {
-  EXPECT_EQ(figures("VRAM available: NVIDIA GeForce RTX 5080 Laptop GPU"), "");
-  EXPECT_EQ(figures("GPU memory used on GTX 1060 6GB: 512 MiB"), "used 512M");
-  EXPECT_EQ(figures("cuda:0 NVIDIA A100 80GB PCIe: 56153 MiB free out of 81050 MiB total, temperature: 74 C"),
-            "0:free 56153M, 0:total 81050M");
-  EXPECT_EQ(figures("NVIDIA A100-SXM4-40GB on cuda:1: 4000 MiB used"), "1:used 4000M");
-  EXPECT_EQ(figures("NVIDIA A100 4000 MiB / 40960 MiB used"), "used 4000M, total 40960M");
+  expect_figures("", "VRAM available: NVIDIA GeForce RTX 5080 Laptop GPU");
+  expect_figures("used 512M", "GPU memory used on GTX 1060 6GB: 512 MiB");
+  expect_figures("0:free 56153M, 0:total 81050M",
+                 "cuda:0 NVIDIA A100 80GB PCIe: 56153 MiB free out of 81050 MiB total, temperature: 74 C");
+  expect_figures("1:used 4000M", "NVIDIA A100-SXM4-40GB on cuda:1: 4000 MiB used");
+  expect_figures("used 4000M, total 40960M", "NVIDIA A100 4000 MiB / 40960 MiB used");
 }
 
 TEST(FindFigures, WhatStandsBesideTheNameOfACardIsItsCapacity) {
@@ -116,52 +119,51 @@ TEST(FindFigures, WhatStandsBesideTheNameOfACardIsItsCapacity) {
 }
 
 TEST(FindFigures, ALimitStandsRightBesideTheMemoryItLimits) {
-  EXPECT_EQ(figures("command=python3 -m server --mem-fraction-static 0.8 --tp-size 16 --device npu"), "");
-  EXPECT_EQ(figures("GPU memory used: 512 MiB, GPU memory limit: 8192 MiB"), "used 512M, total 8192M");
-  EXPECT_EQ(figures("VRAM size: 8192 MiB"), "total 8192M");
+  expect_figures("", "command=python3 -m server --mem-fraction-static 0.8 --tp-size 16 --device npu");
+  expect_figures("used 512M, total 8192M", "GPU memory used: 512 MiB, GPU memory limit: 8192 MiB");
+  expect_figures("total 8192M", "VRAM size: 8192 MiB");
 }
 
 TEST(FindFigures, HowBusyTheBusIsIsNotHowFullTheMemoryIs) {
-  EXPECT_EQ(figures("GPU 0 (RTX 4090 D): GPU Utilization: 21% | Memory Utilization: 17%"), "");
-  EXPECT_EQ(figures("GPU 0: GPU Utilization: 21% | Memory Used: 17%"), "0:used 17 %");
-  EXPECT_EQ(figures("GPU memory utilization: 17%"), "used 17 %");
+  expect_figures("", "GPU 0 (RTX 4090 D): GPU Utilization: 21% | Memory Utilization: 17%");
+  expect_figures("0:used 17 %", "GPU 0: GPU Utilization: 21% | Memory Used: 17%");
+  expect_figures("used 17 %", "GPU memory utilization: 17%");
 }
 
 TEST(FindFigures, AnOrdinalIsNoAmount) {
-  EXPECT_EQ(figures("[VRAM] During text generation (loop#3): 2.00 GB"), "used 2048M");
-  EXPECT_EQ(figures("GPU #1 VRAM used: 98MB"), "1:used 98M");
+  expect_figures("used 2048M", "[VRAM] During text generation (loop#3): 2.00 GB");
+  expect_figures("1:used 98M", "GPU #1 VRAM used: 98MB");
 }
 
 TEST(FindFigures, WhatIsDoneNowIsAChange) {
-  EXPECT_EQ(figures("[memory] Reserving 805 MB, device gpu0"), "");
-  EXPECT_EQ(figures("[memory] Reserved 805 MB, device gpu0"), "0:reserved 805M");
-  EXPECT_EQ(figures("GPU memory: using 805 MB"), "used 805M");
+  expect_figures("", "[memory] Reserving 805 MB, device gpu0");
+  expect_figures("0:reserved 805M", "[memory] Reserved 805 MB, device gpu0");
+  expect_figures("used 805M", "GPU memory: using 805 MB");
 }
 
 TEST(FindFigures, CurrentBesideAPeakIsInUseAndTheHostsLineIsNot) {
-  EXPECT_EQ(figures("Memory info of GPU /physical_device:GPU:0: current: 0.25, peak: 2.55"),
-            "0:used 0.25, 0:peak 2.55");
-  EXPECT_EQ(figures("Memory info of CPU: total:201.37Gb, available: 190.78Gb, percent: 5.3%"), "");
+  expect_figures("0:used 0.25, 0:peak 2.55", "Memory info of GPU /physical_device:GPU:0: current: 0.25, peak: 2.55");
+  expect_figures("", "Memory info of CPU: total:201.37Gb, available: 190.78Gb, percent: 5.3%");
 }
 
 TEST(FindFigures, LabelsMayStandInBracketsBehindEachAmount) {
-  EXPECT_EQ(figures("Memory usage at start: 12.0 MB (allocated), 20.0 MB (reserved)"), "allocated 12M, reserved 20M");
-  EXPECT_EQ(figures("VRAM: 5 GB (used), 19 GB (free)"), "used 5120M, free 19456M");
+  expect_figures("allocated 12M, reserved 20M", "Memory usage at start: 12.0 MB (allocated), 20.0 MB (reserved)");
+  expect_figures("used 5120M, free 19456M", "VRAM: 5 GB (used), 19 GB (free)");
 }
 
 TEST(FindFigures, WordsForTheMomentAreNotForTheMemory) {
-  EXPECT_EQ(figures("train - memory allocated after emptying cache: 896.72 MB"), "allocated 897M");
-  EXPECT_EQ(figures("memory used before loading the model: 5 GB"), "used 5120M");
-  EXPECT_EQ(figures("model: 5 GB, cache used: 2 GB"), "");
+  expect_figures("allocated 897M", "train - memory allocated after emptying cache: 896.72 MB");
+  expect_figures("used 5120M", "memory used before loading the model: 5 GB");
+  expect_figures("", "model: 5 GB, cache used: 2 GB");
 }
 
 TEST(FindFigures, AnOwnerAndAUnitMayStandApartFromTheFigures) {
-  EXPECT_EQ(figures("Using (GB) 44.5 / 96 (46.35%) on TPU_2(process=0,(0,1,0,0))"), "2:used 45568M, 2:total 98304M");
+  expect_figures("2:used 45568M, 2:total 98304M", "Using (GB) 44.5 / 96 (46.35%) on TPU_2(process=0,(0,1,0,0))");
 }
 
 TEST(FindFigures, ShortNamesInCapitalsAreAnAllocators) {
-  EXPECT_EQ(figures("MA 61 GB         Max_MA 62 GB         CA 63 GB         Max_CA 64 GB"), "used 62464M, peak 63488M");
-  EXPECT_EQ(figures("ca 5 GB"), "");
+  expect_figures("used 62464M, peak 63488M", "MA 61 GB         Max_MA 62 GB         CA 63 GB         Max_CA 64 GB");
+  expect_figures("", "ca 5 GB");
 }
 
 TEST(FindFigures, CountsStand) {
@@ -277,9 +279,9 @@ TEST(Words, HoursAndMinutesThatDoNotRiseAreNoTime) {
   const auto r = read_text(shared);
   EXPECT_TRUE(r.catalog->scale.counts_steps());
   EXPECT_THAT(r.warnings(), HasSubstr("times such as '10:00' have no seconds, and several readings share one"));
-  EXPECT_THAT(
-      read_text("00:01 GPU memory used 3 GiB\n00:02 GPU memory used 4 GiB\n00:03 GPU memory used 5 GiB\n").warnings(),
-      HasSubstr("may be hours and minutes or minutes and seconds"));
+  const auto either =
+      read_text("00:01 GPU memory used 3 GiB\n00:02 GPU memory used 4 GiB\n00:03 GPU memory used 5 GiB\n");
+  EXPECT_THAT(either.warnings(), HasSubstr("hours and minutes or minutes and seconds"));
 }
 
 TEST(Words, ReadsTheSecondsSince1970BehindAPrefix) {
@@ -330,8 +332,9 @@ TEST(Words, ReadsWhatTrainersPrint) {
   const auto mm = read_logs({fixture("mmengine.log")});
   ASSERT_EQ(mm.error, "");
   EXPECT_THAT(mm.device("0"), ElementsAre(Pair(kTen + 30, 6836), Pair(kTen + 60, 6902), Pair(kTen + 90, 6971)));
-  EXPECT_THAT(mm.warnings(), HasSubstr("nothing says whose memory 'memory:' is"));
-  EXPECT_THAT(read_text("host memory: 3000\nhost memory: 3100\nhost memory: 3200\n").error, Not(::testing::IsEmpty()));
+  EXPECT_THAT(mm.warnings(), HasSubstr("whose memory 'memory:' is"));
+  const auto host = read_text("host memory: 3000\nhost memory: 3100\nhost memory: 3200\n");
+  EXPECT_NE(host.error, "");
 
   const auto trainer = read_logs({fixture("trainer_memory.log")});
   ASSERT_EQ(trainer.error, "");
@@ -370,8 +373,7 @@ TEST(Words, SaysWhatItTookAndThePatternThatDoesTheSame) {
     text += fmt::format("2026-03-01 10:00:{:02} [VRAM] {} : {}.5 GB\nloss 0.{}\n", i, i < 3 ? "load" : "run", 2 + i, i);
   const auto r = read_text(text);
   ASSERT_EQ(r.error, "");
-  EXPECT_THAT(r.warnings(), AllOf(HasSubstr("read as: time in the line, used memory by 'VRAM' ('2.5 GB')"),
-                                  HasSubstr("21 other lines skipped")));
+  EXPECT_THAT(r.warnings(), AllOf(HasSubstr("used memory by 'VRAM' ('2.5 GB')"), HasSubstr("21 other lines skipped")));
   const std::string warnings = r.warnings();
   const std::size_t at = warnings.find("--line-pattern '") + 16;
   LogOptions options = utc();
@@ -391,15 +393,14 @@ TEST(Words, FreeMemoryAloneNeedsNoTotal) {
   ASSERT_THAT(r.device("1"), SizeIs(30));
   EXPECT_EQ(r.device("1").back().second - r.device("1").front().second, 2900);
   EXPECT_EQ(r.device("0").back().second, r.device("0").front().second);
-  EXPECT_THAT(r.warnings(), HasSubstr("only the free memory is given: what is used is counted from the most"));
+  EXPECT_THAT(r.warnings(), HasSubstr("counted from the most"));
 }
 
 TEST(Words, AFewLinesWithFreeMemoryAreNoReadings) {
-  EXPECT_THAT(
-      read_text("fit: 9111 MiB of device memory vs. 16048 MiB of free device memory\nGPU memory free: 15000 MiB\n"
-                "GPU memory free: 900 MiB\n")
-          .error,
-      HasSubstr("that give only the free memory, too few"));
+  const auto r = read_text(
+      "fit: 9111 MiB of device memory vs. 16048 MiB of free device memory\nGPU memory free: 15000 MiB\n"
+      "GPU memory free: 900 MiB\n");
+  EXPECT_THAT(r.error, HasSubstr("only the free memory, too few"));
 }
 
 TEST(Words, APropertyOfTheHardwareIsNoReading) {
