@@ -15,7 +15,7 @@ rewrite() { # rewrite PROGRAM TESTS
 }
 rewrite core_test '*Reference*:*FieldDocuments*'
 rewrite detect_test 'Registry.*'
-rewrite cli_test 'Written.*'
+rewrite cli_test 'Written.*:CommandLine.*:Moment.*'
 rewrite top_test 'Screens/*'
 rewrite period_test 'ReportForms.*'
 rewrite explain_test 'Answers.*:Tables.*:Pasted.*'

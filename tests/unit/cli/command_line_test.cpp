@@ -1,14 +1,17 @@
 #include "cli/command_line.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "cli/arguments.hpp"
+#include "golden.hpp"
 
 namespace vramtrack::cli {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 /// What the command of this test was given, when it was last run.
 struct Given {
@@ -106,17 +109,41 @@ TEST(CommandLine, WordsBehindTwoDashesAreOperands) {
   EXPECT_THAT(given({"probe", "--", "--json", "-x"}).files, ElementsAre("--json", "-x"));
 }
 
-TEST(CommandLine, ErrorsSayWhatWasExpected) {
-  EXPECT_EQ(error_of({"probe"}), "FILE is required; see 'vramtrack probe --help'");
-  EXPECT_THAT(error_of({"probe", "x", "--interval", "0s"}), HasSubstr("--interval: must be greater than zero"));
-  EXPECT_THAT(error_of({"probe", "x", "--interval", "soon"}), HasSubstr("'soon' is not a duration"));
-  EXPECT_THAT(error_of({"probe", "x", "--capacity", "24"}), HasSubstr("give a unit, for example 24GiB"));
-  EXPECT_THAT(error_of({"probe", "x", "--format", "xml"}), HasSubstr("--format: 'xml' is not one of: text, html"));
-  EXPECT_THAT(error_of({"probe", "x", "--rate", "1.5"}), HasSubstr("--rate: '1.5' is not a number from 0 to 1"));
+TEST(CommandLine, ErrorsAreInTheWordsOfTheGolden) {
+  std::string refused;
+  for (const std::vector<const char*>& words :
+       std::initializer_list<std::vector<const char*>>{{"probe"},
+                                                       {"probe", "x", "--interval", "0s"},
+                                                       {"probe", "x", "--interval", "soon"},
+                                                       {"probe", "x", "--interval", "5"},
+                                                       {"probe", "x", "--capacity", "24"},
+                                                       {"probe", "x", "--format", "xml"},
+                                                       {"probe", "x", "--rate", "1.5"},
+                                                       {"probe", "x", "--top", "101"},
+                                                       {"probe", "x", "--top"},
+                                                       {"probe", "x", "--top", "1", "--top", "2"},
+                                                       {"probe", "x", "--json=maybe"},
+                                                       {"group", "show", "x"},
+                                                       {"group"},
+                                                       {"group", "draw"},
+                                                       {"prob", "x"},
+                                                       {"foo"},
+                                                       {"probe", "x", "--jsn"},
+                                                       {"probe", "x", "--price"},
+                                                       {"group", "sho"},
+                                                       {"group", "show", "--gpu", "1"}}) {
+    const std::string message = error_of(words);
+    EXPECT_NE(message, "") << fmt::format("{}", fmt::join(words, " "));
+    refused += fmt::format("$ vramtrack {}\n{}\n", fmt::join(words, " "), message);
+  }
+  expect_golden("words/cli/refused.txt", refused);
+}
+
+TEST(CommandLine, NumbersAreWithinTheirRange) {
   for (const char* bad : {"0", "101", "x", "-1", "1.5", "", "99999999999999999999"})
-    EXPECT_THAT(error_of({"probe", "x", "--top", bad}), HasSubstr("is not a whole number from 1 to 100")) << bad;
+    EXPECT_THAT(error_of({"probe", "x", "--top", bad}), StartsWith("--top: ")) << bad;
   for (const char* bad : {"nan", "inf", "-0.1", "x", "0.5x"})
-    EXPECT_THAT(error_of({"probe", "x", "--rate", bad}), HasSubstr("is not a number from 0 to 1")) << bad;
+    EXPECT_THAT(error_of({"probe", "x", "--rate", bad}), StartsWith("--rate: ")) << bad;
 }
 
 TEST(CommandLine, LimitsOfMemoryHaveAUnitOrAreNone) {
@@ -137,9 +164,7 @@ TEST(CommandLine, LimitsOfMemoryHaveAUnitOrAreNone) {
 
 TEST(CommandLine, LengthsOfTimeHaveAUnit) {
   for (const char* bad : {"5", "1.5", "0", "300 "})
-    EXPECT_THAT(error_of({"probe", "x", "--interval", bad}), HasSubstr("has no unit; write, for example,")) << bad;
-  EXPECT_EQ(error_of({"probe", "x", "--interval", "5"}),
-            "--interval: '5' has no unit; write, for example, 5s, 5min or 5h; see 'vramtrack probe --help'");
+    EXPECT_THAT(error_of({"probe", "x", "--interval", bad}), StartsWith("--interval: ")) << bad;
   for (const auto& [word, expected_s] :
        {std::pair("5s", 5.0), std::pair("5min", 300.0), std::pair("2 hours", 7200.0), std::pair("1w", 604800.0)})
     EXPECT_EQ(given({"probe", "x", "--interval", word}).interval_s, expected_s) << word;
@@ -216,22 +241,13 @@ TEST(CommandLine, ARecordingAloneIsAnalysed) {
   EXPECT_EQ(written({"no_such.csv", "-o", "a"}).output, "a") << "its name tells; the command says that it is missing";
   EXPECT_EQ(written({"-o", "a", here.c_str()}).output, "a");
   EXPECT_EQ(written({"-", "-o", "a"}).output, "a");
-  EXPECT_THAT(parse_written({"analyse", here.c_str()}).error,
-              HasSubstr("unknown command 'analyse'; the nearest is 'analyze'"));
+  EXPECT_THAT(parse_written({"analyse", here.c_str()}).error, HasSubstr("nearest is 'analyze'"));
   EXPECT_THAT(parse_written({"-o", "a", "lines"}).error, HasSubstr("unknown option '-o'"));
 }
 
 TEST(CommandLine, TheVersionIsToldByItsUsualNames) {
   for (const char* word : {"version", "-v", "-V", "--version"})
     EXPECT_THAT(parse({word}).out, ::testing::StartsWith("vramtrack ")) << word;
-}
-
-TEST(CommandLine, TheLibrarysOwnErrorsAreInPlainWords) {
-  EXPECT_EQ(error_of({"probe", "x", "--top"}), "--top: NUMBER is missing; see 'vramtrack probe --help'");
-  EXPECT_EQ(error_of({"probe", "x", "--top", "1", "--top", "2"}),
-            "--top: give it once, not 2 times; see 'vramtrack probe --help'");
-  EXPECT_EQ(error_of({"probe", "x", "--json=maybe"}), "--json takes no value; see 'vramtrack probe --help'");
-  EXPECT_EQ(error_of({"group", "show", "x"}), "unexpected argument 'x'; see 'vramtrack group show --help'");
 }
 
 TEST(CommandLine, HelpIsACommandToo) {
@@ -242,32 +258,28 @@ TEST(CommandLine, HelpIsACommandToo) {
 }
 
 TEST(CommandLine, AnUnknownNameIsNamedWithTheNearest) {
-  EXPECT_EQ(error_of({"prob", "x"}), "unknown command 'prob'; the nearest is 'probe'; see 'vramtrack --help'");
-  EXPECT_EQ(error_of({"probe", "x", "--jsn"}),
-            "unknown option '--jsn'; the nearest is '--json'; see 'vramtrack probe --help'");
-  EXPECT_EQ(error_of({"foo"}), "unknown command 'foo'; see 'vramtrack --help'");
-  EXPECT_EQ(error_of({"ps"}), "unknown command 'ps'; the nearest is 'holders'; see 'vramtrack --help'");
-  EXPECT_EQ(error_of({"probe", "x", "--price"}), "unknown option '--price'; see 'vramtrack probe --help'");
-  EXPECT_EQ(error_of({"probe", "x", "-x"}), "unknown option '-x'; see 'vramtrack probe --help'");
-  EXPECT_EQ(error_of({"probe", "x", "-j"}),
-            "unknown option '-j'; the nearest is '--json'; see 'vramtrack probe --help'")
-      << "the beginning of a name";
-  EXPECT_EQ(error_of({"probe", "x", "--cap", "1"}),
-            "unknown option '--cap'; the nearest is '--capacity'; see 'vramtrack probe --help'");
-  EXPECT_EQ(error_of({"probe", "x", "--g", "1"}),
-            "unknown option '--g'; the nearest is '--gpu'; see 'vramtrack probe --help'");
-  EXPECT_EQ(error_of({"probe", "x", "--form", "1"}),
-            "unknown option '--form'; the nearest is '--format'; see 'vramtrack probe --help'");
-  EXPECT_EQ(error_of({"hide"}), "unknown command 'hide'; the nearest is 'group hide'; see 'vramtrack --help'")
-      << "a verb without its command";
-  EXPECT_EQ(error_of({"group", "show", "--gpu", "1"}),
-            "unknown option '--gpu'; 'probe' has it; see 'vramtrack group show --help'");
+  const auto nearest = [](std::vector<const char*> words) {
+    const std::string message = error_of(std::move(words));
+    constexpr std::string_view kBefore = "the nearest is '";
+    const std::size_t at = message.find(kBefore);
+    if (at == std::string::npos) return std::string("none");
+    const std::size_t begin = at + kBefore.size();
+    return message.substr(begin, message.find('\'', begin) - begin);
+  };
+  EXPECT_EQ(nearest({"prob", "x"}), "probe");
+  EXPECT_EQ(nearest({"probe", "x", "--jsn"}), "--json");
+  EXPECT_EQ(nearest({"foo"}), "none");
+  EXPECT_EQ(nearest({"ps"}), "holders");
+  EXPECT_EQ(nearest({"probe", "x", "--price"}), "none");
+  EXPECT_EQ(nearest({"probe", "x", "-x"}), "none");
+  EXPECT_EQ(nearest({"probe", "x", "-j"}), "--json") << "the beginning of a name";
+  EXPECT_EQ(nearest({"probe", "x", "--cap", "1"}), "--capacity");
+  EXPECT_EQ(nearest({"probe", "x", "--g", "1"}), "--gpu");
+  EXPECT_EQ(nearest({"probe", "x", "--form", "1"}), "--format");
+  EXPECT_EQ(nearest({"hide"}), "group hide") << "a verb without its command";
+  EXPECT_EQ(nearest({"group", "sho"}), "show");
+  EXPECT_THAT(error_of({"group", "show", "--gpu", "1"}), HasSubstr("'probe' has it"));
   EXPECT_THAT(parse({}).out, HasSubstr("probe"));  // the help
-  EXPECT_EQ(error_of({"group"}), "group needs a subcommand: show, hide; see 'vramtrack group --help'");
-  EXPECT_EQ(error_of({"group", "sho"}),
-            "unknown subcommand 'sho' of group; the nearest is 'show'; see 'vramtrack group --help'");
-  EXPECT_EQ(error_of({"group", "draw"}),
-            "unknown subcommand 'draw' of group; choose one of show, hide; see 'vramtrack group --help'");
 }
 
 TEST(CommandLine, AnUnknownCommandIsAnErrorEvenBesideHelp) {
