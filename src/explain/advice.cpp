@@ -22,11 +22,11 @@ constexpr struct {
     {"vLLM",
      "lower --gpu-memory-utilization, --max-num-seqs or --max-model-len: vLLM fills its share with the KV cache, and "
      "the "
-     "rest must hold everything else; if it failed while it loaded the model, take a quantized one or more devices"},
+     "rest must hold everything else; if it failed while loading the model, use a quantized model or more devices"},
     {"SGLang",
      "lower --mem-fraction-static, --cuda-graph-max-bs or --chunked-prefill-size: SGLang fills its share with "
-     "weights and KV cache, and the rest must hold everything else; if it failed while it loaded the model, take a "
-     "quantized one or more devices"},
+     "weights and KV cache, and the rest must hold everything else; if it failed while loading the model, use a "
+     "quantized model or more devices"},
     {"TensorRT-LLM",
      "lower what the KV cache takes of the free memory (free_gpu_memory_fraction or max_tokens of kv_cache_config), "
      "max_batch_size, max_num_tokens or max_seq_len, or take a quantized model or more devices"},
@@ -80,7 +80,7 @@ std::string_view less_of(const Failure& f) {
 
 /// For a maximum size that no setting of the program changes.
 constexpr std::string_view kInPieces =
-    "divide what is asked for into pieces that are small enough (tiles, smaller batches, several buffers); where the "
+    "split the request into pieces that are small enough (tiles, smaller batches, several buffers); where the "
     "bound is a default of the interface (WebGPU: requiredLimits), ask for the device's own when it is opened";
 
 /// The same decision as by_capacity() in cause.cpp.
@@ -115,8 +115,8 @@ std::string own_need_words(const Failure& f) {
                          size_words(outside));
   for (const Figure figure : {Figure::total, Figure::free, Figure::allowed, Figure::allocated, Figure::reserved,
                               Figure::needed, Figure::planned, Figure::asked})
-    if (f.figures.get(figure)) return "the program's own need, and nobody else's";
-  return "the program's own need, as far as its words tell: no figure shows what others held";
+    if (f.figures.get(figure)) return "the program's own need alone";
+  return "the program's own need, as far as its message shows: no figure shows what others held";
 }
 
 /// If either would have made room: the memory of others, and slightly less of the program's own. Empty: not so.
@@ -154,7 +154,7 @@ std::string fault_of(const Failure& f) {
                  : fmt::format("a limit that was set, not the device: {}", f.wording->setting);
     case Cause::outside:
       if (const std::string both = shared_fault(f); !both.empty()) return both;
-      if (!f.remarks.shared.empty() && f.others.empty()) return "others', as the text tells: " + f.remarks.shared;
+      if (!f.remarks.shared.empty() && f.others.empty()) return "others', according to the text: " + f.remarks.shared;
       if (f.used_line > 0)
         return f.others.empty() ? "others', by that table, unless it was made while this program ran"
                                 : fmt::format("others', by that table, unless one of them is this program: {}",
@@ -172,7 +172,7 @@ std::string fault_of(const Failure& f) {
     case Cause::unknown:
       break;
   }
-  return "cannot be told from this message";
+  return "cannot be determined from this message";
 }
 
 namespace {
@@ -215,7 +215,7 @@ std::string step_of(const Failure& f) {
   switch (f.cause) {
     case Cause::leak:
       if (!platform_of(f).has_vramtrack)
-        return fmt::format("find what keeps it: see by {} what grows, step by step", platform_of(f).tool);
+        return fmt::format("find what keeps it: use {} to see what grows, step by step", platform_of(f).tool);
       return "find the line that keeps it: vramtrack run -- PROGRAM, or vramtrack snapshot leaks on three snapshots";
     case Cause::fragmentation:
       if (const Platform& p = platform_of(f);
@@ -269,8 +269,8 @@ std::string step_of(const Failure& f) {
                 ? ""
                 : fmt::format("; a lower one ({}) lets the program grow in smaller pieces, and leaves room",
                               f.wording->setting));
-      return f.wording->setting.empty() ? "find the limit and raise it, or use less below it"
-                                        : fmt::format("raise it ({}), or use less below it", f.wording->setting);
+      return f.wording->setting.empty() ? "find the limit and raise it, or stay below it"
+                                        : fmt::format("raise it ({}), or stay below it", f.wording->setting);
     }
     case Cause::outside:
       if (const auto options = options_of(f); is_own_outside(f) && !options.empty()) return std::string(options);

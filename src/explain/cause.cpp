@@ -201,9 +201,10 @@ Answer by_room_on_device(const Failure& f, const Sums& s) {
       fmt::format("{} were requested and {} of the device's {} were free: the device had room, and the "
                   "message does not say what refused it",
                   size_words(s.asked), size_words(*s.free), size_words(*s.total)),
-      "whether the program or its launcher sets a limit for itself; whether the GPU is shared out (MIG, vGPU, MPS, "
-      "a container); how much memory the host had (on Windows, with the page file); how large a piece the driver "
-      "gives; and, by vramtrack watch beside the program, whether somebody gave memory back since"};
+      "whether the program or its launcher sets a limit for itself; whether the GPU is partitioned or shared (MIG, "
+      "vGPU, MPS, a container); how much memory the host had (on Windows, with the page file); how large an allocation "
+      "the driver allows; and, with vramtrack watch beside the program, whether another process has released memory "
+      "since"};
 }
 
 /// A message does not show the fragmentation of the cache: as in `snapshot summary`, any allocator keeps less than a
@@ -462,8 +463,8 @@ Answer by_contradiction(const Failure& f, const Sums& s) {
   if (f.used_line == 0 || !s.total || !s.used || s.free != 0.0 || *s.used * 20 > *s.total) return std::nullopt;
   return Diagnosis{
       Cause::unknown,
-      fmt::format("it saw nothing free, but by the table of nvidia-smi in line {} only {} of the device's {} are in "
-                  "use: memory is not short, and the program could not ask the device",
+      fmt::format("it found nothing free, but according to the table of nvidia-smi in line {} only {} of the device's "
+                  "{} are in use: memory is not short, and the program could not ask the device",
                   f.used_line, size_words(*s.used), size_words(*s.total)),
       "whether the driver is new enough for the CUDA that the program was built with (nvidia-smi shows the highest "
       "version that it supports), and whether another program can use the device at all"};
@@ -564,9 +565,10 @@ Answer by_free(const Failure& f, const Sums& s) {
   const std::string sizes = fmt::format("{} were requested and {} were free", size_words(s.asked), size_words(*s.free));
   if (s.asked > *s.free) return Diagnosis{Cause::unknown, sizes + "; the message does not say who holds the rest"};
   if (!s.has_room_on_device()) return std::nullopt;
-  return Diagnosis{Cause::unknown, sizes + ": there was room, and the message does not say what refused it",
-                   "how large a piece the driver gives (some give no 4 GiB in one piece), whether a limit is set, and "
-                   "whether another version of the driver does the same"};
+  return Diagnosis{
+      Cause::unknown, sizes + ": there was room, and the message does not say what refused it",
+      "how large an allocation the driver allows (some allow less than 4 GiB), whether a limit is set, and "
+      "whether another version of the driver does the same"};
 }
 
 /// Such a small request is refused only if nothing is left, or for another reason.
@@ -641,7 +643,7 @@ void add_remarks(Failure& f) {
         "keeps such objects and has reached a limit, if it fails after many of them";
   if (f.remarks.less_works.empty()) return;
   f.cause = Cause::too_big;
-  f.because += fmt::format(", and the text tells that less works: \"{}\"", f.remarks.less_works);
+  f.because += fmt::format(", and the text says that less works: \"{}\"", f.remarks.less_works);
 }
 
 }  // namespace
@@ -713,7 +715,7 @@ void find_cause(Failure& failure) {
   if (failure.cause == Cause::unknown && !failure.remarks.shared.empty() &&
       free <= failure.figures.get(Figure::asked).value_or(free)) {
     failure.cause = Cause::outside;
-    failure.because += fmt::format(", and the text tells that others use the device: \"{}\"", failure.remarks.shared);
+    failure.because += fmt::format(", and the text says that others use the device: \"{}\"", failure.remarks.shared);
   }
   if (!failure.largest.empty()) failure.because += "; " + holdings_words(failure.largest);
 }

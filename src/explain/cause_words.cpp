@@ -35,7 +35,7 @@ std::string table_use_words(const Failure& f) {
   const bool is_nobodys = f.others.empty() && used > ordinary_outside_bytes(f.figures.get(Figure::total).value_or(0));
   const std::string_view when =
       f.used_line > f.last_line ? " (made after it: what the failed program held may be gone)" : "";
-  return fmt::format("{} of the device's {} were in use by the table of nvidia-smi in line {}{}{}{}",
+  return fmt::format("{} of the device's {} were in use according to the table of nvidia-smi in line {}{}{}{}",
                      size_words(f.figures.get(Figure::used).value_or(0)),
                      size_words(f.figures.get(Figure::total).value_or(0)), f.used_line, when,
                      f.others.empty() ? "" : ": ",
@@ -53,8 +53,8 @@ void judge_host_code(Failure& f) {
   f.cause = Cause::unknown;
   f.because = "the driver gives its code for the host's memory, which it also gives for other failures, and no figure";
   f.missing_evidence =
-      "what of the host's memory was free when it failed (free -m); if there was room, another version of the "
-      "driver, or another device, tells whether the driver is at fault";
+      "how much of the host's memory was free when it failed (free -m); if there was room, another version of the "
+      "driver, or another device, shows whether the driver is at fault";
   f.figures.clear(Figure::total);  // of the device
 }
 
@@ -73,20 +73,20 @@ void judge_host(Failure& f) {
   if (f.wording->name == "statement_killed") {
     f.because =
         "the process was ended by signal 9 (SIGKILL), which the kernel sends when the host's memory runs out, and the "
-        "text names nobody else who did (dmesg -T | grep -i -e oom -e killed shows the kernel's)";
+        "text names no other sender (dmesg -T | grep -i -e oom -e killed shows what the kernel ended)";
     return;
   }
   const double held = f.figures.get(Figure::allocated).value_or(0) + asked.value_or(0);
   if (const auto allowed = f.figures.get(Figure::allowed); allowed && held > *allowed && held > asked.value_or(0)) {
     f.cause = Cause::limit;
     f.because = fmt::format(
-        "{} were requested and {} held, and {} lets its program have {}: its own limit, not the host's memory",
+        "{} were requested and {} were held, and {} allows its program {}: its own limit, not the host's memory",
         size_words(asked.value_or(0)), size_words(held - asked.value_or(0)), who(*f.wording), size_words(*allowed));
     return;
   }
   if (f.cause == Cause::limit) {
-    f.because = fmt::format("the memory that {} lets its program have ran out, not that of the host or of a GPU",
-                            who(*f.wording));
+    f.because =
+        fmt::format("the memory that {} allows its program ran out, not that of the host or of a GPU", who(*f.wording));
     return;
   }
   const bool is_pin = f.wording->name == "statement_pinned" || f.wording->name == "ggml_pinned";
@@ -130,7 +130,7 @@ void judge_resource(Failure& f) {
       f.wording->name == "statement_address"
           ? "the addresses of the program ran out (of 32 bits they end at 2 to 4 GiB), not the memory of a GPU"
       : f.wording->name == "statement_thread"
-          ? "the host gave no more threads: their limit is reached, or their stacks find no memory"
+          ? "the host allowed no more threads: their limit is reached, or there is no memory for their stacks"
       : asked && limit && *asked > *limit
           ? fmt::format("a kernel needs {} of the memory on the chip, and may have {}", size_words(*asked),
                         size_words(*limit))

@@ -10,8 +10,8 @@ namespace vramtrack::explain {
 /// "6.09 GiB free in 3 pieces, the largest of 2.00 GiB"
 std::string free_words(double free, double piece, const Failure& f);
 
-/// "22.00 GiB of the device's 22.49 GiB were in use by the table of nvidia-smi in line 3: process 7 (21.97 GiB)".
-/// REQUIRES such a table.
+/// "22.00 GiB of the device's 22.49 GiB were in use according to the table of nvidia-smi in line 3: process 7 (21.97
+/// GiB)". REQUIRES such a table.
 std::string table_use_words(const Failure& f);
 
 /// Sets the cause of a failure to get host memory, and its description. Whether a driver returned its code for host

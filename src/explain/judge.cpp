@@ -257,7 +257,7 @@ std::optional<Explanation> explain(std::span<const Message> messages) {
       rise.empty() && decisive.cause == Cause::unknown && !grew.empty())
     rise = grew.starts_with("after")
                ? fmt::format("it failed only {}, and what fits at first and no longer later has grown", grew)
-               : fmt::format("the text tells that what it holds grows: \"{}\"", grew);
+               : fmt::format("the text says that what it holds grows: \"{}\"", grew);
   if (!rise.empty() && decisive.wording->role == Role::device && decisive.wording->name != "statement_killed") {
     decisive.cause = is_handle(decisive) ? Cause::resource : Cause::leak;
     decisive.because = fmt::format("{}; {}", rise,

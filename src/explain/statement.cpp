@@ -34,7 +34,7 @@ enum class Memory : std::uint8_t {
 };
 constexpr std::string_view kShm = "the size of /dev/shm (docker run --shm-size, --ipc=host)";
 constexpr std::string_view kPool = "the size or share that the program sets aside when it starts";
-constexpr std::string_view kPiece = "the most that the driver gives in one piece: divide what is asked for";
+constexpr std::string_view kPiece = "the largest piece that the driver allocates: split the request";
 constexpr std::string_view kRequirement = "what the program requires of a device before it uses it";
 constexpr std::string_view kThreads = "of threads or addresses: ulimit -u and -v, pids.max of the container";
 constexpr std::string_view kAddress = "a program of 64 bits; of Wine, WINE_LARGE_ADDRESS_AWARE=1";

@@ -313,7 +313,7 @@ TEST(Advice, NamesNoToolThatDoesNotRunThere) {
 TEST(Advice, ARendererHasNoBatches) {
   const auto scene = explained("System is out of GPU and shared host memory\n");
   EXPECT_EQ(scene.next_step.find("batch"), std::string::npos) << scene.next_step;
-  EXPECT_EQ(scene.fault.find("nobody else"), std::string::npos) << "no figure shows it: " << scene.fault;
+  EXPECT_EQ(scene.fault.find("need alone"), std::string::npos) << "no figure shows it: " << scene.fault;
 }
 
 TEST(Resource, OfObjectsWithoutBytes) {
