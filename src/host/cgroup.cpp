@@ -25,7 +25,7 @@ std::string_view without_suffix(std::string_view text, std::string_view suffix) 
   return text;
 }
 
-/// "docker-<id>.scope", "crio-<id>", "kubepods-…:cri-containerd:<id>", "<id>": the id; else empty.
+/// The id in "docker-<id>.scope", "crio-<id>", "kubepods-…:cri-containerd:<id>", "<id>"; otherwise empty.
 std::string_view container_of(std::string_view component) {
   // The monitor (conmon) lives beside the container in a cgroup named after it and is not part of it. A podman
   // pod's own slice carries an id of the same shape.
@@ -39,7 +39,7 @@ std::string_view container_of(std::string_view component) {
   return before == '-' || before == ':' ? id : std::string_view{};
 }
 
-/// "pod<uid>" or "kubepods-burstable-pod<uid with underscores>.slice": the UID with dashes; else empty.
+/// The UID, with dashes, in "pod<uid>" or "kubepods-burstable-pod<uid with underscores>.slice"; otherwise empty.
 std::string pod_of(std::string_view component) {
   // containerd without its systemd driver writes "kubepods-…-pod<uid>.slice:cri-containerd:<id>" as one component.
   component = without_suffix(component.substr(0, component.find(':')), ".slice");
@@ -61,7 +61,7 @@ void read_path(std::string_view path, IsRoots is_roots, CgroupIdentity& identity
   bool slurm = false;
   bool lxc = false;
   bool in_slices = true;   // of this machine's systemd
-  bool after_job = false;  // the component before named the job
+  bool after_job = false;  // the previous component named the job
   std::string folder;
   std::string_view rest = path;
   while (!rest.empty()) {
@@ -95,7 +95,7 @@ void read_path(std::string_view path, IsRoots is_roots, CgroupIdentity& identity
     if (after_job && component.starts_with("step_")) identity.slurm_job.append(".").append(component.substr(5));
     after_job = slurm && is_unclaimed && component.starts_with("job_") && parse_unsigned(component.substr(4));
     if (after_job) identity.slurm_job = component.substr(4);
-    // What a user's own systemd has made, the user has named.
+    // A user's own systemd creates folders with names that the user chooses.
     if (component.starts_with("user@") && component.ends_with(".service")) break;
   }
 }
@@ -112,7 +112,7 @@ std::optional<Line> parse_line(std::string_view line) {
   return Line{line.substr(first + 1, second - first - 1), line.substr(second + 1)};
 }
 
-/// The path in the hierarchy of `controllers`; empty: there is none.
+/// The path in the hierarchy of `controllers`; empty if there is none.
 std::string path_in(std::string_view text, std::string_view controllers) {
   while (!text.empty())
     if (const auto line = parse_line(next_line(text)); line && line->controllers == controllers)
@@ -148,7 +148,7 @@ CgroupIdentity parse_cgroup(std::string_view text, const FolderOwner& owner) {
     }
     for (const auto field : {&CgroupIdentity::container, &CgroupIdentity::pod, &CgroupIdentity::unit})
       if ((result.*field).empty()) result.*field = std::move(identity.*field);
-    // Some controllers know the job and not its step.
+    // Some controllers know the job but not its step.
     if (identity.slurm_job.substr(0, identity.slurm_job.find('.')) ==
             result.slurm_job.substr(0, result.slurm_job.find('.')) ||
         result.slurm_job.empty())

@@ -38,7 +38,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return all;
 }
 
-/// What to write for a program that could not be started.
+/// The text to write for a program that could not be started.
 std::string words_instead_of(const std::string& program) {
   struct stat what {};
   if (program.ends_with(".py") && ::stat(program.c_str(), &what) == 0)

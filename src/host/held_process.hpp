@@ -1,4 +1,4 @@
-// A process held by a pidfd: from the question on screen to the signal it is the same process, whatever happens to its
+// A process held by a pidfd: from the question on screen to the signal, it is the same process, whatever happens to its
 // pid.
 #pragma once
 
@@ -12,9 +12,9 @@ namespace vramtrack {
 
 class HeldProcess {
  public:
-  /// Takes hold of the process with that pid and these start ticks. Errors: it has ended (reaped or not), its pid now
-  /// belongs to another process, its start is not known (so it cannot be identified), it is this program itself or
-  /// init, no pidfd on this kernel (before 5.3).
+  /// Opens the process with that pid and these start ticks. Errors: it has ended (reaped or not), its pid now
+  /// belongs to another process, its start is unknown (so it cannot be identified), it is this program itself or
+  /// init, or this kernel has no pidfd (before 5.3).
   static Result<HeldProcess> open(const std::string& proc_root, std::uint32_t pid, std::uint64_t start_ticks);
   HeldProcess(HeldProcess&& other) noexcept : fd_(other.fd_), info_(std::move(other.info_)) { other.fd_ = -1; }
   HeldProcess& operator=(HeldProcess&& other) noexcept;

@@ -18,10 +18,10 @@ namespace vramtrack {
 enum class HolderState : std::uint8_t {
   alive,
   service,          ///< a display server, an MPS server, a daemon of the driver: alive, and meant to stay
-  orphaned,         ///< it lives, and the process that started it has ended
-  zombie,           ///< it has ended, and its parent has not reaped it
+  orphaned,         ///< it lives, but the process that started it has ended
+  zombie,           ///< it has ended, but its parent has not reaped it
   uninterruptible,  ///< it waits in the kernel ('D'): no signal reaches it
-  not_visible,      ///< the driver lists it, /proc does not show it
+  not_visible,      ///< the driver lists it, but /proc does not show it
 };
 inline constexpr std::array<std::string_view, 6> kHolderStateNames = {"alive",  "service",         "orphaned",
                                                                       "zombie", "uninterruptible", "not visible"};
@@ -32,12 +32,12 @@ struct Holder {
   ProcessInfo info;
   HolderState state = HolderState::alive;
   std::string why;              ///< one clause for people: "its parent has ended; pid 1 (systemd) inherited it"
-  std::optional<double> age_s;  ///< since it started; unknown where /proc/uptime cannot be read
+  std::optional<double> age_s;  ///< since it started; unknown if /proc/uptime cannot be read
   std::uint32_t parent_pid = 0;
-  bool is_worker = false;       ///< orphaned, and it worked only for the program that started it (LostWorkers)
-  std::string kept;             ///< of such a worker: why somebody may wait for it, in one clause; empty: nobody does
+  bool is_worker = false;       ///< it is orphaned, and worked only for the program that started it (LostWorkers)
+  std::string kept;             ///< for such a worker: why somebody may wait for it, in one clause; empty: nobody does
   std::set<std::string> files;  ///< device files that it has open or mapped: "/dev/nvidia0"
-  bool was_inspected = true;    ///< its open files could be read
+  bool was_inspected = true;    ///< whether its open files could be read
 };
 
 struct HoldersFound {
@@ -49,7 +49,7 @@ struct HoldersFound {
 bool is_gpu_file(std::string_view path);
 
 /// The processes with a GPU's file open or mapped, and those of `listed` (pids that a driver lists) whatever they have
-/// open. `proc_root` is "/proc" but in tests. Kernel threads are left out. Without root (CAP_SYS_PTRACE) only this
+/// open. `proc_root` is "/proc" except in tests. Kernel threads are excluded. Without root (CAP_SYS_PTRACE) only this
 /// user's processes can be inspected; the others are counted. May be called from any thread. Cost: twice the open
 /// files, and the mappings, of each process of the machine, up to some tens of ms: not for a sampling loop.
 HoldersFound find_holders(const std::string& proc_root, const std::set<std::uint32_t>& listed);

@@ -5,7 +5,7 @@
 
 namespace vramtrack {
 
-/// As gethostname() gives it; empty when it gives none.
+/// As gethostname() returns it; empty if it returns none.
 std::string host_name();
 
 }  // namespace vramtrack

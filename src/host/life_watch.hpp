@@ -1,5 +1,5 @@
-// LifeWatch: whether workers continue after their program has ended, by what the kernel counts of each. It knows
-// no program: whatever a process does beyond waiting in vain is a sign of life.
+// LifeWatch: whether workers continue after their program has ended, by the kernel's counters for each. It knows
+// no program by name: anything a process does beyond waiting in vain is a sign of life.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,25 @@
 
 namespace vramtrack {
 
-/// One for each watch. Not thread-safe.
+/// One per watch. Not thread-safe.
 ///
-/// A worker and what it started are one family; another worker that is watched, or that is lost itself, is not of it.
-/// What waits in vain either sleeps, and wakes for a moment now and then, or spins: as a rank does whose collective
-/// never ends, with its watchdog beside. So none of these is a sign of life: that it computes all the time, that it
-/// wakes often, that the GPU is busy (a collective spins there, too, at 100 % of each multiprocessor that it has).
-/// These are, at once or, what may happen by chance (*), if they are seen at three looks:
+/// A worker and what it started are one family; another worker that is watched, or is itself lost, is not in it.
+/// A process that waits in vain sleeps, waking for a moment now and then, or spins, as a rank does if its collective
+/// never ends, with its watchdog beside it. So none of these is a sign of life: that it computes all the time,
+/// that it wakes often, that the GPU is busy (a collective spins there, too, at 100 % of each multiprocessor it has).
+/// These are, at once or, if they may happen by chance (*), when they are seen at three looks:
 ///
 ///     it reads or writes            by calls, or to a disk; or only tries to
 ///     it starts a process
 ///     a thread computes in turns *  10 to 90 % of the time, 0.2 ms or more at once: it computes, waits for a result,
-///                                   and goes on. What polls computes for less at once, what spins never stops
-///     it touches new memory *       more than 10 pages a second
+///                                   and continues. A poller computes for less at once, a spinner never stops
+///     it touches new memory *       more than 10 pages per second
 ///     its children compute *        more than 10 % of a core
-///     it looks around *             its main thread sleeps, and wakes some times a second at most: what waits for
-///                                   others waits in other calls, and what polls for them wakes more often
+///     it looks around *             its main thread sleeps, and wakes at most some times per second: a process that
+///                                   waits for others does so in other calls, and one that polls wakes more often
 ///
-/// Cost of a look: a small file for each process of the machine, some for each member of a family and two or three for
-/// each of their threads.
+/// Cost of a look: one small file per process of the machine, some per member of a family and two or three per
+/// thread of each member.
 class LifeWatch {
  public:
   LifeWatch(std::string proc_root, std::span<const ProcessKey> workers);
@@ -40,8 +40,8 @@ class LifeWatch {
   /// To be called every second or so.
   void look();
 
-  /// Whether more looks can bring nothing new: of each the end or a sign of life was seen, or it waits without a limit
-  /// and so can only be woken by others.
+  /// Whether more looks cannot show anything new: for each, the end or a sign of life was seen, or it waits without a
+  /// limit, so that only others can wake it.
   [[nodiscard]] bool is_decided() const;
 
   /// What shows that the worker is in use, in one clause that ends before its time: "it read or wrote". Empty: nothing.
@@ -60,7 +60,7 @@ class LifeWatch {
     std::optional<std::uint64_t> io;  ///< calls and bytes
     std::map<std::uint32_t, Thread> threads;
     bool wants_core = false;
-    bool sleeps = false;  ///< its main thread, for a time
+    bool sleeps = false;  ///< its main thread, for some time
   };
   struct Family {
     ProcessKey worker;
@@ -68,7 +68,7 @@ class LifeWatch {
     bool has_ended = false;
     bool waits_for_good = false;
     int looks = 0;
-    int starved = 0;  ///< of these, when it had work but got no core to speak of
+    int starved = 0;  ///< of these, when it had work but hardly got a core
     int in_turns = 0, new_pages = 0, children_computed = 0, looked_around = 0;  ///< likewise
     std::string sign;
   };

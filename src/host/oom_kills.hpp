@@ -1,4 +1,4 @@
-// Processes that the kernel ended because memory of the machine or of a cgroup ran out: from the kernel's log where it
+// Processes that the kernel ended because memory of the machine or of a cgroup ran out: from the kernel's log if it
 // may be read, and from the counters of cgroups.
 #pragma once
 
@@ -16,26 +16,26 @@ namespace vramtrack {
 struct OomKill {
   std::uint32_t pid = 0;
   std::string name;    ///< short name, as the kernel has it; untrusted
-  std::string cgroup;  ///< whose memory ran out: its folder ("/": the root of a container); empty: the machine's
+  std::string cgroup;  ///< the folder whose memory ran out ("/": the root of a container); empty: the machine's
   friend bool operator==(const OomKill&, const OomKill&) = default;
 };
 
-/// Reads the records of /dev/kmsg, "priority,sequence,microseconds,flags;message", one after another. What programs
-/// wrote says nothing. Pure except for its own state; not thread-safe.
+/// Reads the records of /dev/kmsg, "priority,sequence,microseconds,flags;message", one after another. Records that
+/// programs wrote are ignored. Pure except for its own state; not thread-safe.
 class OomKillReader {
  public:
-  /// A kill, when the record is the last of those about it.
+  /// A kill, if the record is the last of those about it.
   std::optional<OomKill> record(std::string_view record);
 
  private:
-  std::uint32_t pid_ = 0;  ///< the pid of the record before, which names the cgroup
+  std::uint32_t pid_ = 0;  ///< the pid in the previous record, which names the cgroup
   std::string cgroup_;
 };
 
-/// `oom` and `oom_kill` of the text of memory.events, or of memory.events.local. Pure.
+/// `oom` and `oom_kill` from the text of memory.events, or of memory.events.local. Pure.
 struct OomCounts {
   std::uint64_t limits = 0;  ///< how often its own memory ran out
-  std::uint64_t kills = 0;   ///< processes of it that the kernel ended, for lack of whose memory ever
+  std::uint64_t kills = 0;   ///< its processes that the kernel ended, whichever memory ran out
   friend bool operator==(const OomCounts&, const OomCounts&) = default;
 };
 OomCounts parse_memory_events(std::string_view text);
@@ -43,13 +43,13 @@ OomCounts parse_memory_events(std::string_view text);
 /// One per live loop. Not thread-safe.
 class OomKills {
  public:
-  /// The kernel's log is that beside `proc_root`: /dev/kmsg. What was written before is not read. Without the right to
+  /// The kernel's log is the one beside `proc_root`: /dev/kmsg. Earlier messages are not read. Without the right to
   /// read it, cgroups are the only source.
   OomKills(const std::string& proc_root, const std::string& sys_root);
 
-  /// What the kernel has logged since the last call. One system call if nothing was.
+  /// What the kernel has logged since the last call. One system call if there is nothing new.
   std::vector<OomKill> logged();
-  /// Remembers the counters of a process's cgroup while it lives, and forgets those of folders not asked for since the
+  /// Remembers the counters of a process's cgroup while it lives, and forgets those of folders not requested since the
   /// last call of begin().
   void begin() { ++round_; }
   void remember(const std::string& folder);

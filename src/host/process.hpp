@@ -12,10 +12,10 @@
 
 namespace vramtrack {
 
-/// The fields of /proc/PID/stat that identify a process and say how much of the host it takes.
+/// The fields of /proc/PID/stat that identify a process and show how much of the host it takes.
 struct ProcessStat {
-  std::string_view name;  ///< comm, into the parsed text; may hold blanks and parentheses
-  char state = '?';       ///< 'R', 'S', ...; 'Z', 'X': it has ended, all its threads have
+  std::string_view name;  ///< comm, into the parsed text; may contain spaces and parentheses
+  char state = '?';       ///< 'R', 'S', ...; 'Z', 'X': it has ended, as have all its threads
   std::uint64_t start_ticks = 0;
   std::uint32_t parent_pid = 0;
   std::uint32_t group = 0;  ///< process group
@@ -29,12 +29,12 @@ struct ProcessStat {
   std::optional<std::uint64_t> resident_pages;
 };
 
-/// Parses the text of /proc/PID/stat; nullopt when it is not one. Pure.
+/// Parses the text of /proc/PID/stat; nullopt if it is not one. Pure.
 std::optional<ProcessStat> parse_stat(std::string_view text);
 
-/// Start ticks (never 0), state and load of `pid` under `proc_root` now; nullopt when it does not live there: ended,
-/// reaped or not, in a namespace we cannot see, or hidden. The one test of whether a process lives. `path` is a scratch
-/// buffer, reused to spare an allocation a call. Cost: one open, read, close (about 6 us).
+/// Start ticks (never 0), state and load of `pid` under `proc_root` now; nullopt if it does not live there: ended,
+/// reaped or not, in a namespace we cannot see, or hidden. The only test of whether a process lives. `path` is a
+/// scratch buffer, reused to save an allocation per call. Cost: one open, read, close (about 6 us).
 struct Alive {
   std::uint64_t start_ticks = 0;
   char state = '?';
@@ -43,15 +43,15 @@ struct Alive {
 };
 std::optional<Alive> process_alive(std::string_view proc_root, std::uint32_t pid, std::string& path);
 
-/// The seconds of so many ticks, in which the kernel reports starts and CPU time of processes.
+/// The seconds in that many ticks, the unit in which the kernel reports starts and CPU time of processes.
 double tick_seconds(std::uint64_t ticks);
-/// Seconds since the machine started, from /proc/uptime; nullopt when it cannot be read.
+/// Seconds since the machine started, from /proc/uptime; nullopt if it cannot be read.
 std::optional<double> machine_uptime_s(const std::string& proc_root);
 /// How long a process with these start ticks has lived when the machine has been up for `up_s`. Pure.
 double process_age_s(double up_s, std::uint64_t start_ticks);
 
 /// All that is readable of `pid`: user, command, name, cgroup and what follows from it. pid and start_ticks
-/// are set, the framework and kind are not. Fields that may not be read stay empty. nullopt when the process is
+/// are set, the framework and kind are not. Fields that may not be read stay empty. nullopt if the process is
 /// not visible. Cost: four small files, those of workload.hpp for a process in a container or a Slurm job, and for a
 /// new uid a look into the user database.
 std::optional<ProcessInfo> read_process(const std::string& proc_root, std::uint32_t pid);
@@ -70,8 +70,8 @@ struct MappedNames {
 /// Cost: up to milliseconds for a process with thousands of mappings: call it rarely.
 MappedNames read_mapped_names(const std::string& proc_root, std::uint32_t pid);
 
-/// The pid a process has in its own, innermost pid namespace, from the text of /proc/PID/status ("NSpid:");
-/// 0 when the kernel does not say. Pure.
+/// The pid that a process has in its own, innermost pid namespace, from the text of /proc/PID/status ("NSpid:");
+/// 0 if the kernel does not report it. Pure.
 std::uint32_t innermost_pid(std::string_view status_text);
 
 }  // namespace vramtrack

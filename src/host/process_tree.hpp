@@ -20,15 +20,15 @@ struct ListedProcess {
   std::string name;               ///< comm
 };
 
-/// The processes that are visible below `proc_root` now, by pid. Cost: a small file for each, some ms.
+/// The processes that are visible below `proc_root` now, by pid. Cost: one small file per process, some ms.
 std::vector<ListedProcess> list_processes(const std::string& proc_root);
 
 /// Where to look for a program that a caller represents without naming it, the nearest first: the parents of `pid`,
-/// each alone, from its own up; then all others of its session, together. Cost: as list_processes().
+/// each alone, starting with its own; then all others of its session, together. Cost: as list_processes().
 std::vector<std::vector<std::uint32_t>> processes_around(const std::string& proc_root, std::uint32_t pid);
 
-/// `root` and all below it that are there now, by /proc; those whose parent has ended are not found. Cost: a small file
-/// for each process of the machine, some ms.
+/// `root` and all processes below it now, according to /proc; those whose parent has ended are not found. Cost: one
+/// small file per process of the machine, some ms.
 std::set<std::uint32_t> process_tree(const std::string& proc_root, std::uint32_t root);
 
 }  // namespace vramtrack

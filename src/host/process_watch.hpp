@@ -19,7 +19,7 @@ namespace vramtrack {
 
 /// What the kernel does not show about the listed processes, as of the last poll.
 struct Unseen {
-  std::size_t unresolved = 0;     ///< listed by the driver, not in /proc
+  std::size_t unresolved = 0;     ///< listed by the driver, but not in /proc
   std::size_t maps_denied = 0;    ///< libraries not readable, so the framework may be unknown
   std::size_t without_bytes = 0;  ///< listed without an amount of memory
   friend bool operator==(const Unseen&, const Unseen&) = default;
@@ -29,7 +29,7 @@ struct Unseen {
 ///
 ///     begin(now);  for each device: listed(...) per process, or unanswered(device);  end(batch);
 ///
-/// Cost in a steady poll: one /proc/PID/stat read a process and no allocation. A process seen first costs its
+/// Cost in a steady poll: one read of /proc/PID/stat per process and no allocation. A process seen first costs its
 /// identity (process.hpp) and one read of its maps; the maps are read again 10 s, 1 min and 5 min later, for
 /// libraries load late and a server's title is set late.
 class ProcessWatch {
@@ -41,8 +41,8 @@ class ProcessWatch {
   std::size_t device(const std::string& device_id);
 
   void begin(Timestamp now);
-  /// `pid` holds `bytes` of `device`; nullopt: it holds memory there, how much could not be read. At most once
-  /// a poll for each device and pid. `kind` as in ProcessInfo, `gpu_ratio` as in ProcessLoad.
+  /// `pid` holds `bytes` of `device`; nullopt: it holds memory there, but how much could not be read. At most once
+  /// per poll for each device and pid. `kind` as in ProcessInfo, `gpu_ratio` as in ProcessLoad.
   void listed(std::size_t device, std::uint32_t pid, std::optional<std::uint64_t> bytes, std::string_view kind,
               std::optional<double> gpu_ratio = std::nullopt);
   /// The device's list could not be read in this poll: nothing is concluded from a process's absence on it.
@@ -50,11 +50,11 @@ class ProcessWatch {
   /// Appends the poll's samples, by pid and then device, and its events, by pid and then start ticks: the same lists
   /// give the same batch, in whatever order the driver lists them.
   ///  * A listed process gives a sample when its bytes are known, and its load.
-  ///  * One that is no longer listed on an answering device, but lives, has given the memory back: one sample
+  ///  * One that is no longer listed on an answering device, but lives, has released the memory: one sample
   ///    of 0 bytes, then none until it is listed again.
-  ///  * One that is no longer listed and no longer lives: process_ended for all devices. Where /proc does not
-  ///    show it, absence from the list has to do. A series that never had a sample is retired with it, for nobody
-  ///    else knows it.
+  ///  * One that is no longer listed and no longer lives: process_ended for all devices. If /proc does not
+  ///    show it, absence from the list must suffice. A series that never had a sample is retired with it, because
+  ///    nobody else knows it.
   void end(Batch& out);
 
   [[nodiscard]] const Unseen& unseen() const { return unseen_; }
@@ -92,14 +92,14 @@ class ProcessWatch {
   Holding& holding(Entry& entry, std::size_t device);
   /// A process has ended: forgets those of its series that never had a sample.
   void retire_unsampled(const Entry& entry);
-  /// Settles an entry at the end of a poll; true when it is over and can be forgotten.
+  /// Completes an entry at the end of a poll; true if it is over and can be forgotten.
   bool close_entry(std::uint32_t pid, Entry& entry, Batch& out);
 
   std::string proc_root_;
   Catalog& catalog_;
   std::vector<std::string> device_ids_;
   std::vector<std::uint64_t> unanswered_in_poll_;
-  std::map<std::uint32_t, Entry> entries_;  ///< by pid: what end() gives has one order
+  std::map<std::uint32_t, Entry> entries_;  ///< by pid, so that the output of end() has one order
   std::vector<Event> pending_events_;       ///< of pids found to be reused while listed
   Timestamp now_;
   std::uint64_t poll_ = 0;
@@ -108,7 +108,7 @@ class ProcessWatch {
   std::string path_;                   ///< scratch
 };
 
-/// The warnings to give for `unseen`, each with what to do; empty when all is seen. `unprivileged` tells
+/// The warnings to issue for `unseen`, each with what to do; empty if all is seen. `unprivileged` states
 /// whether running as root could help.
 std::vector<std::string> unseen_warnings(const Unseen& unseen, bool unprivileged);
 

@@ -1,5 +1,5 @@
 // ProgressReader: what the kernel shows about processes that hold memory: whether they make progress, and what they
-// are. It reads only /proc, asks no other program and needs no ptrace.
+// are. It reads only /proc, runs no other program and needs no ptrace.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,17 @@ namespace vramtrack {
 
 /// One per live loop. Not thread-safe.
 ///
-/// Cost of a round: one /proc/PID/stat for each process of the machine (6 us each), and of each process that is asked
-/// for two small files; of a worker of multiprocessing and its parent, the descriptors. One that rested since the round
+/// Cost of a round: one /proc/PID/stat per process of the machine (6 us each), and two small files per requested
+/// process; for a worker of multiprocessing and its parent, the descriptors. One that has rested since the round
 /// before costs its descriptors and sockets (host/sockets.hpp) and a file for each of its threads and of those of its
-/// children besides. Without processes to ask for, nothing.
+/// children besides. Nothing if no process is requested.
 class ProgressReader {
  public:
-  /// `sys_root`: where the cgroups are, below fs/cgroup.
+  /// `sys_root`: the parent folder of fs/cgroup, which contains the cgroups.
   ProgressReader(std::string proc_root, std::string sys_root);
 
-  /// Appends a reading of each of `processes` with its start ticks; its state is 'R' where any thread of it or of its
-  /// children has work for a core. Others' need CAP_SYS_PTRACE for what they read, write and listen to, else unknown.
+  /// Appends a reading of each of `processes` with its start ticks; its state is 'R' if any thread of it or of its
+  /// children has work for a core. For other users' processes, I/O and sockets need CAP_SYS_PTRACE, else unknown.
   void read(std::span<const ProcessInfo> processes, Timestamp now, std::vector<ProgressReading>& out);
 
  private:

@@ -18,8 +18,8 @@ namespace vramtrack {
 struct TcpSocket {
   std::uint64_t inode = 0;
   std::uint16_t local_port = 0;
-  bool listens = false;       ///< else it is an established connection
-  std::uint64_t waiting = 0;  ///< bytes that nobody has read; of one that listens: connections nobody accepted
+  bool listens = false;       ///< otherwise it is an established connection
+  std::uint64_t waiting = 0;  ///< bytes that nobody has read; if it listens, connections that nobody has accepted
 };
 
 /// Appends the sockets that listen or are connected. A line that is not understood is skipped. Pure.
@@ -28,34 +28,34 @@ void parse_tcp(std::string_view text, std::vector<TcpSocket>& out);
 /// A Unix socket that listens.
 struct UnixListener {
   std::uint64_t inode = 0;
-  std::string name;  ///< its path, or "@name"; empty: it has none
+  std::string name;  ///< its path, or "@name"; empty if it has none
 };
 
-/// Those in the text of /proc/net/unix; not those of the CUDA driver, and not those by which Python's multiprocessing
-/// hands over descriptors. Pure.
+/// Those in the text of /proc/net/unix, except those of the CUDA driver and those by which Python's multiprocessing
+/// passes descriptors. Pure.
 std::vector<UnixListener> listening_unix(std::string_view text);
 
-/// Unix sockets of datagrams that have a name: others send to them. Pure.
+/// Named Unix datagram sockets, to which others send. Pure.
 std::vector<UnixListener> named_datagrams(std::string_view text);
 
-/// Whether a Unix socket of that name is found only by programs that were given it: it is a UUID, or a name that
+/// Whether only programs that were given the name can find a Unix socket with it: it is a UUID, or a name that
 /// Python's tempfile makes ("tmp" and eight characters). Pure.
 bool is_secret(std::string_view name);
 
-/// Where a process can be found by others.
+/// The addresses at which others can find a process.
 struct Addresses {
   std::set<std::uint16_t> assigned;   ///< TCP ports assigned by the system: known only to programs that got them
   std::set<std::uint16_t> chosen;     ///< the other TCP ports
-  std::set<std::uint16_t> datagrams;  ///< UDP ports that it has bound, other than those that the system assigns
+  std::set<std::uint16_t> datagrams;  ///< UDP ports that it has bound, except those that the system assigns
   std::set<std::string> names;        ///< the names of Unix sockets, as UnixListener::name
 };
 
-/// The ports that the system assigns when a program does not ask for one; [low, high].
+/// The ports that the system assigns if a program does not request one; [low, high].
 struct EphemeralPorts {
   std::uint16_t low = 32768;
   std::uint16_t high = 60999;
   [[nodiscard]] bool has(std::uint16_t port) const { return port >= low && port <= high; }
-  /// Whether Linux may have assigned `port` to one that listens: it gives those the other parity than `low` has
+  /// Whether Linux may have assigned `port` to a listener: listeners get the parity that `low` does not have
   /// (inet_csk_find_open_port), as long as one is free. gRPC's examples and servers listen on 50051.
   [[nodiscard]] bool may_be_given_to_listener(std::uint16_t port) const {
     return has(port) && (port - low) % 2 != 0 && port != 50051;
@@ -72,7 +72,7 @@ class SocketTables {
   /// assigned. Cost: a readlink per descriptor (at most 4096), and three files per namespace (at most 9 MiB).
   std::optional<ListeningSockets> of(std::uint32_t pid, bool services_only, const std::set<std::uint16_t>& ignored);
 
-  /// Where `pid` listens; nullopt and cost as above.
+  /// The addresses at which `pid` listens; nullopt and cost as above.
   std::optional<Addresses> addresses_of(std::uint32_t pid);
 
  private:
