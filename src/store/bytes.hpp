@@ -10,7 +10,7 @@ namespace vramtrack {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// LEB128: seven bits per byte, least significant first; the high bit says that more bytes follow; 1..10 bytes.
+/// LEB128: seven bits per byte, least significant first; the high bit means that more bytes follow; 1..10 bytes.
 inline void put_varint(Bytes& out, std::uint64_t value) {
   while (value >= 0x80) {
     out.push_back(static_cast<std::uint8_t>(value | 0x80));
@@ -38,7 +38,7 @@ class ByteReader {
     return bytes_[at_++];
   }
 
-  /// nullopt when the bytes end first or the number needs more than 64 bits.
+  /// nullopt if the bytes end first or the number needs more than 64 bits.
   std::optional<std::uint64_t> varint() {
     std::uint64_t value = 0;
     for (unsigned shift = 0; shift < 64 && at_ < bytes_.size(); shift += 7) {

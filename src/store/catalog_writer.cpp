@@ -121,7 +121,7 @@ void CatalogWriter::committed() {
     if (const auto it = processes_.find(id); it != processes_.end()) it->second.unwritten.reset();
   unwritten_processes_.clear();
   device_revision_ = new_device_revision_;
-  // When half of them are gone: a sweep costs no more than adding them did.
+  // Only when half of them are gone, so that a sweep costs no more than adding them did.
   if (series_.size() > 2 * catalog_->live() + 64) forget_retired();
 }
 

@@ -25,12 +25,12 @@ class CatalogWriter {
   /// Neither `database` nor `catalog` is owned; both must outlive this object.
   static Result<CatalogWriter> open(sql::Database& database, const Catalog& catalog);
 
-  /// Takes over what is new in the catalog; must be called with each batch, before its series can be retired. If
-  /// nothing is new: one comparison. Else O(new and changed).
+  /// Collects what is new in the catalog; must be called with each batch, before its series can be retired. If
+  /// nothing is new: one comparison. Otherwise O(new and changed).
   void collect();
 
-  /// The file's id of `series`; ids begin at 1. One look into the file for each series, then a hash lookup. 0: it was
-  /// retired before this object could learn its key, so nothing can name it.
+  /// The file's id of `series`; ids begin at 1. One look into the file for each series, then a hash lookup. 0 if it was
+  /// retired before this object could learn its key, so that nothing can name it.
   Result<std::uint32_t> id_of(SeriesId series);
 
   /// Writes new series, and devices and processes that changed. Call it within a transaction, and committed() once that

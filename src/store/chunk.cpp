@@ -38,7 +38,7 @@ tl::unexpected<Error> broken(const ByteReader& in, std::string_view expected) {
   return fail(fmt::format("at byte {} of the unpacked chunk: expected {}", in.offset(), expected));
 }
 
-/// Reads the ticks of one series: all of them, or gaps. False: they do not match the time column.
+/// Reads the ticks of one series: all of them, or gaps. False if they do not match the time column.
 bool read_ticks(ByteReader& in, std::size_t count, std::size_t all, std::vector<std::uint32_t>& ticks) {
   if (count == all) {
     for (std::size_t i = 0; i < all; ++i) ticks.push_back(static_cast<std::uint32_t>(i));

@@ -18,7 +18,7 @@ struct ZSTD_CCtx_s;
 namespace vramtrack {
 
 inline constexpr unsigned kMaxColumns = 4;
-/// Chunks that would unpack to more than this are refused: no writer makes them.
+/// Chunks that would unpack to more than this are rejected: no writer makes them.
 inline constexpr std::size_t kMaxChunkBytes = 16U << 20;
 
 /// A decoded chunk. Series ids ascend. `ticks` and `values` are flat: series `s` owns `count` entries of
@@ -41,7 +41,7 @@ struct Chunk {
   }
 };
 
-/// Unpacks. Pure: any input gives a Chunk or an Error that says what is wrong at which offset. Memory is bounded by
+/// Unpacks. Pure: any input gives a Chunk or an Error that states what is wrong at which offset. Memory is bounded by
 /// kMaxChunkBytes, whatever the input claims.
 Result<Chunk> decode_chunk(std::span<const std::uint8_t> data);
 /// The same on the payload, before compression.
@@ -52,7 +52,7 @@ class ChunkBuilder {
  public:
   explicit ChunkBuilder(unsigned columns = 1) : columns_(columns) {}
 
-  /// Adds a point. Points of one instant should come together: then they share one tick. A series met
+  /// Adds a point. Points of one instant should come together, because they then share one tick. A series that occurs
   /// twice in a tick, or a time other than the last one's, starts a new tick. REQUIRES: values.size() == columns.
   void add(std::int64_t time_ns, std::uint32_t series, std::span<const std::uint64_t> values);
   void add(std::int64_t time_ns, std::uint32_t series, std::uint64_t value) { add(time_ns, series, {&value, 1}); }
@@ -63,7 +63,7 @@ class ChunkBuilder {
   void clear();
   [[nodiscard]] bool empty() const { return times_ns_.empty(); }
   [[nodiscard]] std::size_t points() const { return points_; }
-  [[nodiscard]] std::size_t encoded_bytes() const { return encoded_bytes_; }  ///< roughly what it holds in memory
+  [[nodiscard]] std::size_t encoded_bytes() const { return encoded_bytes_; }  ///< approximate size in memory
   [[nodiscard]] const std::vector<std::int64_t>& times_ns() const { return times_ns_; }
   [[nodiscard]] std::int64_t min_ns() const { return min_ns_; }
   [[nodiscard]] std::int64_t max_ns() const { return max_ns_; }

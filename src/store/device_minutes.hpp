@@ -16,7 +16,7 @@
 
 namespace vramtrack {
 
-/// Collects readings and writes the greatest of each minute. Memory: one entry per device and minute that waits to be
+/// Collects readings and writes the maximum of each minute. Memory: one entry per device and minute that waits to be
 /// written, at most kMostWaiting.
 class DeviceMinuteWriter {
  public:
@@ -24,7 +24,7 @@ class DeviceMinuteWriter {
 
   void collect(const DeviceReading& reading);
   [[nodiscard]] bool empty() const { return waiting_.empty(); }
-  /// Call it within a transaction, after the series were written, and then committed() once it is. A device for which
+  /// Call it within a transaction, after the series were written, and committed() once that is. A device for which
   /// no memory was ever recorded gets no row.
   Status write();
   void committed() { waiting_.clear(); }

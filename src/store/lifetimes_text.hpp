@@ -1,4 +1,4 @@
-// The sites of an event `lifetimes` as the column `text` of the store keeps them (docs/formats/store.md).
+// The sites of a `lifetimes` event as the column `text` of the store keeps them (docs/formats/store.md).
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace vramtrack {
 
-/// One line a site: "live blocks error idle;youngest oldest allocated live;...@name", in whole bytes and seconds.
+/// One line per site: "live blocks error idle;youngest oldest allocated live;...@name", in whole bytes and seconds.
 std::string lifetimes_text(const std::vector<SiteLifetimes>& sites);
 
 /// Errors name the line, and what was expected there.

@@ -33,7 +33,7 @@ std::string own_command() {
   return text;
 }
 
-/// "pid 12 since 2026-..., vramtrack watch": what the holder wrote. It may have taken the lock and not written that
+/// "pid 12 since 2026-..., vramtrack watch": what the holder wrote. It may have taken the lock but not written that
 /// yet.
 std::string holder_of(int fd) {
   std::string text = head_of(fd, 512);

@@ -72,7 +72,7 @@ Status Packer::advance(Compressor& compressor, std::int64_t uptime_ns) {
     return advanced;
   });
   if (whole) return status;
-  // A row that was taken over only in part would be deleted as if it had been packed: all are read again.
+  // A row that was only partly taken in would be deleted as if it had been packed: all are read again.
   block_.clear();
   last_seq_ = 0;
   return status;
@@ -177,7 +177,7 @@ Status Packer::write_rollup(const std::vector<RollupCell>& cells, int resolution
   return {};
 }
 
-/// Each block leaves a part of an hour; a day's parts are merged into one chunk, because hours are kept for ever.
+/// Each block leaves a part of an hour; a day's parts are merged into one chunk, because hours are kept forever.
 Status Packer::merge_hours(Compressor& compressor) {
   const auto parts = database_->integer("SELECT count(*) FROM rollup WHERE resolution_s=3600 AND merged=0");
   if (!parts) return fail(parts.error());
@@ -202,7 +202,7 @@ Status Packer::merge_hours(Compressor& compressor) {
 }
 
 /// By the uptime at which a row was written: its samples are at least that old. Their own times do not show their age,
-/// because somebody may have set the clock. What devices did is kept as long as their minutes.
+/// because the clock may have been set. The events of devices are kept as long as their minutes.
 Status Packer::expire() {
   const std::int64_t raw_ns = older_than(uptime_ns_, config_.raw_hours * 3600.0);
   const std::int64_t minute_ns = older_than(uptime_ns_, config_.minute_days * 86400.0);
@@ -218,7 +218,7 @@ Status Packer::expire() {
   return database_->exec(script.c_str());
 }
 
-/// The oldest is what was written first, whatever the times of its samples are.
+/// The oldest row is the one written first, whatever the times of its samples are.
 Result<std::int64_t> Packer::delete_oldest(std::string_view from, std::string_view where) {
   auto query = database_->prepare(fmt::format(
       "DELETE FROM {0} WHERE id=(SELECT id FROM {0} WHERE {1} ORDER BY id LIMIT 1) RETURNING t_max_ns", from, where));

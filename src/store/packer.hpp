@@ -14,7 +14,7 @@ namespace vramtrack {
 /// Reads committed journal rows into a block in memory; when the block is full, one transaction writes
 /// it as a chunk with its rollups and deletes its journal rows, so that each sample is in exactly one of
 /// the two at any moment. A crash loses only the block in memory, which the next open reads again.
-/// Retention runs with each block and by the store's uptime, which nobody can set: bounded work, no long stall.
+/// Retention runs with each block and by the store's uptime, which cannot be set: bounded work, no long stall.
 class Packer {
  public:
   /// A block ends when its samples span this time, or when it takes this much memory (many series: shorter blocks).
@@ -24,8 +24,8 @@ class Packer {
   /// `database` must outlive the packer. Notices are appended to `notices`.
   static Result<Packer> open(sql::Database& database, const StoreConfig& config, std::vector<std::string>& notices);
 
-  /// Takes over journal rows that were committed since the last call, and packs blocks that became full. `uptime_ns` is
-  /// the store's uptime now, and never falls. An error leaves everything unchanged; the next call tries again.
+  /// Takes in journal rows that were committed since the last call, and packs blocks that became full. `uptime_ns` is
+  /// the store's uptime now, and never decreases. An error leaves everything unchanged; the next call tries again.
   Status advance(Compressor& compressor, std::int64_t uptime_ns);
 
  private:

@@ -29,7 +29,7 @@ Timestamp at(std::int64_t ns) {
   return Timestamp(Duration(ns));
 }
 
-/// Closed bounds for SQL: a time that is not given imposes no bound. Empty ranges give low > high.
+/// Closed bounds for SQL: a missing time imposes no bound. Empty ranges give low > high.
 struct Bounds {
   std::int64_t low = INT64_MIN, high = INT64_MAX;
   explicit Bounds(const TimeRange& range) {
@@ -123,7 +123,7 @@ Result<std::unique_ptr<StoreReader>> StoreReader::open(const std::string& path) 
     struct stat there {};
     if (::stat(path.c_str(), &there) != 0)
       return fail(fmt::format("{}: {}; 'vramtrack watch' creates it, or name another store", path, errno_words(errno)));
-    if (!S_ISREG(there.st_mode))  // SQLite would wait at a FIFO for ever
+    if (!S_ISREG(there.st_mode))  // SQLite would wait at a FIFO forever
       return fail(fmt::format("{}: is not a regular file; name a store", path));
     auto core = std::make_unique<Core>();
     core->path = path;
@@ -270,7 +270,7 @@ Result<SeriesId> StoreReader::Core::look_up(std::uint32_t store_id, Catalog& cat
   return catalog.intern(series->key);
 }
 
-/// nullopt: its samples cannot be named; the reason is deferred, once per series.
+/// nullopt if its samples cannot be named; the reason is deferred, once per series.
 std::optional<SeriesId> StoreReader::Core::name_of(std::uint32_t store_id, Catalog& catalog) {
   if (const auto known = ids.find(store_id); known != ids.end()) return known->second;
   if (nameless.contains(store_id)) return std::nullopt;

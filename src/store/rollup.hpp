@@ -12,7 +12,7 @@ namespace vramtrack {
 // A sum of 64-bit values; __extension__: ISO C++ has no such type, and takes no `using` for it.
 __extension__ typedef unsigned __int128 Uint128;  // NOLINT(modernize-use-using)
 
-/// What one series did in one bucket. Parts of a bucket are kept separately until somebody reads or merges them: a
+/// The values of one series in one bucket. Parts of a bucket are kept separately until they are read or merged: a
 /// bucket is not held open across chunks.
 struct RollupCell {
   std::int64_t start_ns = 0;
@@ -32,9 +32,9 @@ class RollupTable {
 
   explicit RollupTable(std::int64_t width_ns) : width_ns_(width_ns) {}
 
-  /// Cheapest when the samples of a series come together and in time order.
+  /// Cheapest if the samples of a series come together and in time order.
   void add(std::int64_t time_ns, std::uint32_t series, std::uint64_t value);
-  /// Adds the cells of a rollup chunk of the same width; with `only`, those of that series alone. False: it is not a
+  /// Adds the cells of a rollup chunk of the same width; with `only`, just those of that series. False if it is not a
   /// rollup chunk, because it has other columns or its counts are zero (then nothing is added).
   bool add(const Chunk& rollups, const std::uint32_t* only = nullptr);
 

@@ -116,7 +116,7 @@ Result<SeriesRow> read_series(const sql::Statement& row) {
 
 namespace {
 
-/// The column `code` (docs/formats/store.md): what an event of this kind carries besides its text.
+/// The column `code` (docs/formats/store.md): the data that an event of this kind carries besides its text.
 constexpr std::uint64_t kWentOn = 1;
 constexpr std::uint64_t kKnewRuns = 2;
 constexpr std::uint64_t kRanOut = 1;

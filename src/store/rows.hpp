@@ -26,14 +26,14 @@ void bind_process(sql::Statement& to, const ProcessInfo& process);
 void bind_series(sql::Statement& to, std::uint32_t store_id, const SeriesKey& key);
 /// The column `text` of an event.
 std::string event_text(const Event& event);
-/// `text`, that of the event, must live until the statement has run.
+/// `text`, the event's own, must live until the statement has run.
 void bind_event(sql::Statement& to, const Event& event, std::string_view text);
 void bind_alert(sql::Statement& to, std::uint32_t store_id, const Alert& alert);
 
 /// A column of table alert, derived from the declared fields of Alert and Finding (core/verdict_fields.hpp).
 struct AlertColumn {
   std::string name;
-  std::string_view type;  ///< as ALTER TABLE ADD COLUMN takes it
+  std::string_view type;  ///< as in ALTER TABLE ADD COLUMN
 };
 /// In the order in which bind_alert binds them.
 std::vector<AlertColumn> alert_columns();

@@ -75,7 +75,7 @@ constexpr const char* kAddAlertKind = R"sql(
 ALTER TABLE alert ADD COLUMN kind TEXT NOT NULL DEFAULT 'leak';
 )sql";
 
-/// Earlier records have it in the words of their reason.
+/// Earlier records state it in the words of their reason.
 constexpr const char* kAddEndKind = R"sql(
 ALTER TABLE alert ADD COLUMN end_kind TEXT;
 UPDATE alert SET end_kind='out_of_memory' WHERE ended='process_ended' AND end_reason LIKE 'memory ran out at %';
@@ -86,7 +86,7 @@ constexpr const char* kAddPagedBecause = R"sql(
 ALTER TABLE alert ADD COLUMN paged_because TEXT NOT NULL DEFAULT '';
 )sql";
 
-/// From here on a capacity with a pid is where memory of that process ends. No table changes, but a program that does
+/// From here on, a capacity with a pid is where memory of that process ends. No table changes, but a program that does
 /// not know it would take it for the capacity of the device.
 constexpr const char* kAllowWalls = "";
 
@@ -100,7 +100,7 @@ constexpr const char* kAddIncident = R"sql(
 ALTER TABLE alert ADD COLUMN incident TEXT NOT NULL DEFAULT '';
 )sql";
 
-/// Earlier records are of how busy devices were only.
+/// Earlier records contain only how busy devices were.
 constexpr const char* kAddGauges = R"sql(
 CREATE TABLE device_minute(series_id INTEGER NOT NULL, minute_s INTEGER NOT NULL, max_busy_percent INTEGER,
   max_celsius INTEGER, max_watts INTEGER, max_sm_mhz INTEGER, PRIMARY KEY(minute_s, series_id)) WITHOUT ROWID;

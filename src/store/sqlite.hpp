@@ -17,7 +17,7 @@ namespace vramtrack::sql {
 
 /// Twice the part of a command line that is read, the longest of the stored names.
 inline constexpr std::size_t kMostTextBytes = 8192;
-/// Limit for one value of the file: a chunk has some kilobytes.
+/// Limit for one value in the file: a chunk has some kilobytes.
 inline constexpr int kMostValueBytes = 64 << 20;
 
 class Statement;

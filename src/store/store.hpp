@@ -32,16 +32,16 @@ std::string default_store_path();
 std::string store_path(const StoreConfig& config);
 
 /// The writer: at most one per file, over all programs of this machine. Use it from one thread. A file holds the series
-/// of one machine: its schema has no host, and append() refuses a series that names one. No function throws or ends the
+/// of one machine: its schema has no host, and append() rejects a series that names one. No function throws or ends the
 /// program; running out of memory is an error, too. After an error, the store stays usable and tries again at the next
-/// flush. While the disk refuses (full, say), unwritten data waits in memory, at most 1 MiB of it compressed; beyond
-/// that, the oldest is dropped and counted.
+/// flush. While the disk refuses (when full, say), unwritten data waits in memory, at most 1 MiB of it compressed;
+/// beyond that, the oldest is dropped and counted.
 class Store {
  public:
   /// Opens or creates the file (and its folder) and takes its lock. `catalog` must outlive the store:
   /// its series, devices and processes are written with the samples that name them. It may retire a series
-  /// as soon as append() and record() have been given the last of it. `now` is only put
-  /// into the lock, for the message a second writer gets. Errors: a second writer (names pid, start and
+  /// as soon as append() and record() have been given the last of it. `now` is only written
+  /// into the lock, for the message that a second writer gets. Errors: a second writer (names pid, start and
   /// command of the first), no right to write, a damaged file, another program's file, a newer schema.
   /// Costs milliseconds; a journal left by a crash is taken over, at most 15 minutes of samples.
   static Result<std::unique_ptr<Store>> open(const StoreConfig& config, const Catalog& catalog, Timestamp now);
@@ -51,26 +51,26 @@ class Store {
   /// Flushes, as far as the disk allows, and releases the lock.
   ~Store();
 
-  /// What the machine's clocks show at the samples that follow. Without these marks nothing expires, since retention
-  /// counts by them alone: by the time the machine was up, never by the samples' own times, which may be wrong.
+  /// The readings of the machine's clocks at the samples that follow. Without these marks nothing expires, since
+  /// retention counts only by them: by the machine's uptime, never by the samples' own times, which may be wrong.
   void keep_time(const ClockMark& mark);
-  /// The last mark: until one is given, that of the last writer of this file. nullopt: it left none.
+  /// The last mark: until one is given, that of the last writer of this file. nullopt if it left none.
   [[nodiscard]] std::optional<ClockMark> clock_mark() const;
 
   /// Buffers; flushes when flush_seconds have passed by the samples' own time. Any order of times is
   /// kept exactly, equal stamps included. An error is returned once per cause: the same one again is
-  /// silent until a flush has succeeded; the store tries again with every flush. Cost: some 10 ns a sample, about 0.1
-  /// ms a flush, and once in about 15 minutes of samples some ms to pack; when the log is taken over into the
+  /// silent until a flush has succeeded; the store tries again with every flush. Cost: some 10 ns per sample, about 0.1
+  /// ms per flush, and once in about 15 minutes of samples some ms to pack; when the log is taken over into the
   /// file, also the time that the disk takes to sync (10 to 100 ms).
   Status append(const Batch& batch);
 
   /// Adds or replaces (same series and `raised`) an alert and flushes. Errors as append.
   Status record(const Alert& alert);
 
-  /// Adds or replaces what is remembered about a program (by its key); written with the next flush. Kept for ever, as
+  /// Adds or replaces what is remembered about a program (by its key); written with the next flush. Kept forever, as
   /// the hourly summaries are.
   Status remember(const Program& program);
-  /// The entry for `key`, whether already written or not; nullopt: none, or it could not be read.
+  /// The entry for `key`, whether already written or not; nullopt if there is none, or if it could not be read.
   [[nodiscard]] std::optional<Program> program(const std::string& key) const;
 
   /// Writes what is pending now. Success: everything that was appended is committed. Errors are returned each time.
@@ -113,7 +113,7 @@ struct DeviceMinute {
   friend bool operator==(const DeviceMinute&, const DeviceMinute&) = default;
 };
 
-/// A series the store knows, and when its first and last samples ever were (their raw samples may be
+/// A series in the store, and when its first and last samples ever were (their raw samples may be
 /// gone by now; the hourly rollups are not).
 struct SeriesExtent {
   SeriesKey key;
@@ -151,7 +151,7 @@ class StoreReader {
   Result<bool> read(Catalog& catalog, Batch& out);
 
   /// Rollups of one series that start in `range`, in time order, up to the last committed sample. Empty
-  /// for a series the store does not know. Minutes reach back minute_days, hours for ever.
+  /// for a series that the store does not have. Minutes reach back minute_days, hours forever.
   Result<std::vector<Rollup>> rollups(const SeriesKey& key, Resolution resolution, const TimeRange& range = {});
 
   /// For the minutes that start in `range`, in time order, as far as the driver reported it; kept for minute_days.

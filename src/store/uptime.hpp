@@ -1,4 +1,4 @@
-// Uptime: the time by which retention counts. Nobody can set this clock.
+// Uptime: the time by which retention counts. This clock cannot be set.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace vramtrack {
 /// How long the machine was up since its store was made, as far as vramtrack knows: from one mark to the next, even if
 /// vramtrack or the machine restarted between them. The time for which it was off is not counted: only the time of day
 /// could show it, and that may be wrong. So it never runs faster than the time since boot nor, from the last run to
-/// this one, than the time of day: whatever a damaged file says, rows never look older than they are.
+/// this one, than the time of day: even with a damaged file, rows never look older than they are.
 class Uptime {
  public:
   /// A mark is written again when this much time has passed or the clock was set: each one writes a page of the log.
