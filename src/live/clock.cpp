@@ -9,7 +9,7 @@
 namespace vramtrack {
 namespace {
 
-/// Two readings that took less than this belong to one moment; far less than what Stamps takes for a jump.
+/// Two readings less than this apart belong to one moment; it is far less than what Stamps takes for a jump.
 constexpr Duration kTogether = std::chrono::milliseconds{1};
 constexpr int kMostReadings = 10;
 

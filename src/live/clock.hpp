@@ -1,4 +1,4 @@
-// Clock: where a live loop gets its time from. It is injected, so that a test or a simulation can run the same loop.
+// Clock: the source of time of a live loop. It is injected, so that a test or a simulation can run the same loop.
 #pragma once
 
 #include <chrono>
@@ -9,18 +9,18 @@
 
 namespace vramtrack {
 
-/// A moment of the clock in which deadlines are counted. It never jumps.
+/// A moment of the clock that counts deadlines. It never jumps.
 using SteadyTime = std::chrono::steady_clock::time_point;
 
 /// Both clocks at one moment: together they distinguish a clock that was set from time that passed.
 struct ClockReading {
-  Timestamp wall;         ///< the time of day; somebody may set it
+  Timestamp wall;         ///< the time of day, which may be set
   Duration since_boot{};  ///< never set, and it continues while the machine sleeps
 };
 
 struct Clock {
   std::function<ClockReading()> read;
-  std::function<SteadyTime()> steady;           ///< the clock in which deadlines are counted
+  std::function<SteadyTime()> steady;           ///< the clock that counts deadlines
   std::function<bool(SteadyTime)> sleep_until;  ///< false: asked to end meanwhile. A past deadline returns at once.
   std::string
       boot_id;  ///< the boot id of this start of the machine, to compare readings of two runs. Empty: of this run only
@@ -29,10 +29,10 @@ struct Clock {
 /// This machine's time of day, for messages to people; samples are stamped by a loop's Clock.
 Timestamp time_of_day();
 
-/// This machine's clocks. Sleeping ends early at SIGINT or SIGTERM while an Interrupt lives.
+/// This machine's clocks. Sleeping ends early at SIGINT or SIGTERM while an Interrupt exists.
 Clock machine_clock();
 
-/// The same clock, on which time passes `speed` times as fast from now on: an hour at speed 60 takes a minute.
+/// The same clock, but from now on its time passes `speed` times as fast: an hour at speed 60 takes a minute.
 /// REQUIRES: speed > 0.
 Clock compressed(const Clock& clock, double speed);
 

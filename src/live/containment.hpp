@@ -16,7 +16,7 @@ namespace vramtrack {
 std::string acts_off_path(const ActConfig& config, const std::string& store_path);
 
 /// The runner of config.policies; nullptr if there are none and an earlier run left nothing to undo, or if it is not
-/// available: then `warn` has got the reason, and watching continues. `store_path`: the audit is kept beside it; empty:
+/// available: `warn` then gets the reason, and watching continues. `store_path`: the audit is kept beside it; if empty,
 /// every run is a dry run. `simulated`: so is that of a simulation. `notifier` (it must outlive the runner) may be
 /// null.
 std::unique_ptr<act::Runner> open_containment(const Config& config, const std::string& store_path, bool simulated,
@@ -26,7 +26,7 @@ std::unique_ptr<act::Runner> open_containment(const Config& config, const std::s
 /// The policies of a configuration that was reloaded.
 Status use_policies(act::Runner& runner, const Config& config);
 
-/// The listener that shows `runner` each tick's View, and passes its messages to `warn`. Both must outlive it.
+/// The listener that shows each tick's View to `runner`, and passes its messages to `warn`. Both must outlive it.
 Listener containing(act::Runner& runner, const Pipeline& pipeline, Warn warn);
 
 /// The name of this process's user.

@@ -118,7 +118,7 @@ void HostRounds::look_at(Catalog& catalog, const Process& process, Known& known,
 
 void HostRounds::look(Catalog& catalog, Timestamp now, Batch& batch) {
   const auto machine = read_host_memory(proc_root_);
-  // Before what processes hold: what a device maps of the host's memory ends with that.
+  // Before the holdings of processes: the memory that a device maps from the host ends with this.
   for (const DeviceInfo& device : catalog.devices())
     if (machine && device.shares_host_memory && device.host.empty())
       batch.samples.push_back(

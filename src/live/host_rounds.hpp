@@ -1,5 +1,5 @@
-// HostRounds: when the live loop looks at the host's memory of the programs that hold GPU memory, and what it learns
-// about processes that the kernel ended for lack of it.
+// HostRounds: when the live loop reads the host memory of the programs that hold GPU memory, and what it learns
+// about processes that the kernel ended because it ran out.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,19 @@ namespace vramtrack {
 class HostRounds {
  public:
   static constexpr double kPace_s = 10;
-  /// Whose memory ran out ("cgroup", "machine"), and whether the process held memory of a GPU.
+  /// Which memory ran out ("cgroup", "machine"), and whether the process held GPU memory.
   using Kills = std::map<std::pair<std::string, bool>, std::uint64_t>;
 
   HostRounds(const StallConfig& config, const SourcesConfig& sources);
 
-  /// Call it with each poll's `batch`, last. Marks each process_ended whose process the kernel ended, and adds a
+  /// Call it last with each poll's `batch`. Marks each process_ended whose process the kernel ended, and adds a
   /// host_out_of_memory for each process of the machine that it ended. If a round is due, adds for each process that
-  /// has held at least stall.min-memory-mb of GPU memory what it holds of the host's, and as events who limits that,
-  /// when it has changed. Cost of a poll: one system call, and two small files for each end of a process; of a round:
+  /// has held at least stall.min-memory-mb of GPU memory its host memory, and as events who limits that,
+  /// if it has changed. Cost of a poll: one system call, and two small files per end of a process; of a round:
   /// those of read_process_memory() and read_host_limit(), for each such process.
   void add(Catalog& catalog, Timestamp now, Batch& batch);
 
-  /// Since the start.
+  /// The kills since the start.
   [[nodiscard]] const Kills& kills() const { return kills_; }
 
  private:
@@ -42,8 +42,8 @@ class HostRounds {
     std::uint64_t limit_bytes = 0;
     std::uint64_t anonymous_bytes = 0;
     std::map<std::string, std::uint64_t> gpu_bytes;  ///< by device
-    bool is_followed = false;                        ///< it has held enough
-    bool was_killed = false;                         ///< as the kernel's log says
+    bool is_followed = false;                        ///< whether it has held enough
+    bool was_killed = false;                         ///< according to the kernel's log
   };
 
   void note_holdings(const Catalog& catalog, const Batch& batch);

@@ -1,4 +1,4 @@
-// KnownWalls: the limits on processes' memory of GPUs, as the files of this machine and its sources report them.
+// KnownWalls: the limits on processes' GPU memory, as the files of this machine and its sources report them.
 #pragma once
 
 #include <map>
@@ -17,9 +17,9 @@ class KnownWalls {
  public:
   explicit KnownWalls(const SourcesConfig& sources) : reader_(sources.proc_root, sources.sys_root) {}
 
-  /// What the sources report in `batch`: a driver may limit cgroups itself. Call it with the batch of each poll.
+  /// Takes in the reports of the sources in `batch`: a driver may limit cgroups itself. Call it with each poll's batch.
   void take(const Batch& batch);
-  /// Those of a process on one of `devices` (this machine's). Cost: WallReader::read() once for each look().
+  /// Those of a process on one of `devices` (this machine's). Cost: one WallReader::read() per look().
   std::vector<Wall> of(const ProcessInfo& process, const std::vector<DeviceInfo>& devices,
                        const std::string& device_id);
   /// A new look begins: files are read again.
@@ -41,9 +41,9 @@ struct Walled {
   std::vector<Wall> walls;
 };
 
-/// What those of `all`, the processes of one device, that share the wall hold together.
+/// The memory that the processes in `all`, those of one device, which share the wall hold together.
 double used_of(const std::vector<Walled>& all, const std::string& wall);
-/// The wall at which `process` ends first, one of `all`; nullptr: it has none.
+/// The wall at which `process`, one of `all`, ends first; nullptr if it has none.
 const Wall* nearest_wall(const Walled& process, const std::vector<Walled>& all);
 
 }  // namespace vramtrack

@@ -23,7 +23,7 @@ class DeviceFiles {
       read_minor(entry.path());
   }
 
-  /// Empty: not known, or a file of all GPUs.
+  /// Empty: unknown, or a file of all GPUs.
   [[nodiscard]] std::string address_of(const std::string& file) const {
     if (const auto known = nvidia_.find(file); known != nvidia_.end()) return known->second;
     if (!file.starts_with("/dev/dri/")) return {};

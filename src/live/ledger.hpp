@@ -16,7 +16,7 @@
 
 namespace vramtrack {
 
-/// What a line of a program's code holds, of what it allocated since somebody keeps account of that.
+/// The memory that a line of a program's code holds, of what it has allocated since that is recorded.
 struct LedgerSite {
   std::string site;  ///< "train.py:57 train_step"
   std::uint64_t bytes = 0;
@@ -27,7 +27,7 @@ struct LedgerLine {
   Holder holder;
   std::optional<std::uint64_t> bytes;  ///< empty: the driver does not report how much it holds
   std::vector<Wall> walls;             ///< limits on its memory of this GPU that others have set
-  std::vector<LedgerSite> sites;       ///< of the whole process, the most first; empty: nobody keeps account
+  std::vector<LedgerSite> sites;       ///< of the whole process, the largest first; empty: not recorded
 };
 
 /// One GPU. used_bytes = process_bytes + driver_bytes + unattributed_bytes, unless processes share memory: then they
@@ -35,7 +35,7 @@ struct LedgerLine {
 struct DeviceLedger {
   DeviceInfo device;
   std::optional<std::uint64_t> used_bytes;  ///< empty: not reported by the driver; driver and unattributed are 0 then
-  std::uint64_t reserved_bytes = 0;         ///< what the driver keeps beside used_bytes, where it says so
+  std::uint64_t reserved_bytes = 0;         ///< memory that the driver keeps besides used_bytes, if it reports it
   std::uint64_t process_bytes = 0;
   /// What the driver may need for contexts and page tables: at most core/driver_share, of what processes do not hold.
   std::uint64_t driver_bytes = 0;
@@ -55,11 +55,11 @@ struct Ledger {
 /// The processes of a GPU that the driver lists, with their walls; in the order of its lines.
 std::vector<Walled> walled_lines(const DeviceLedger& one);
 
-/// The pids of which `batch` (one poll of the live sources) and `catalog` have processes.
+/// The pids of the processes in `batch` (one poll of the live sources) and `catalog`.
 std::set<std::uint32_t> listed_pids(const Batch& batch, const Catalog& catalog);
 
 /// The ledger of one poll. `found` is find_holders() of listed_pids(); `sys_root` and `proc_root` show which
-/// file belongs to which GPU. A GPU that could not be read at all is left out. O(samples + holders *
+/// file belongs to which GPU. A GPU that could not be read at all is omitted. O(samples + holders *
 /// devices).
 Ledger make_ledger(const Batch& batch, const Catalog& catalog, const HoldersFound& found, const std::string& proc_root,
                    const std::string& sys_root);

@@ -22,7 +22,7 @@ Ledger LedgerReader::look() {
   walls_.take(batch);
   const std::set<std::uint32_t> listed = listed_pids(batch, catalog_);
   HoldersFound found = find_holders(config_.proc_root, listed);
-  // Asking the driver opens its files in this process too.
+  // Querying the driver opens its files in this process, too.
   const auto self = static_cast<std::uint32_t>(::getpid());
   if (!listed.contains(self)) std::erase_if(found.holders, [self](const Holder& h) { return h.info.pid == self; });
   Ledger ledger = make_ledger(batch, catalog_, found, config_.proc_root, config_.sys_root);
@@ -30,7 +30,7 @@ Ledger LedgerReader::look() {
     for (LedgerLine& line : one.lines) {
       ProcessInfo info = line.holder.info;
       if (info.start_ticks == 0) continue;
-      // Whether it is a client of MPS, only the driver knows.
+      // Only the driver knows whether it is a client of MPS.
       if (const ProcessInfo* listed_as = catalog_.process({info.pid, info.start_ticks, {}}))
         info.kind = listed_as->kind;
       line.walls = walls_.of(info, devices(), one.device.id);

@@ -1,4 +1,4 @@
-// LedgerReader: the ledger of this machine, read as often as asked.
+// LedgerReader: the ledger of this machine, read as often as requested.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@
 
 namespace vramtrack {
 
-/// Opens the live sources once. Of one thread.
+/// Opens the live sources once. For one thread.
 class LedgerReader {
  public:
-  /// `config` must outlive it; `warn` gets what prevents a source from being read, each reason once.
+  /// `config` must outlive it; `warn` gets the reasons why sources cannot be read, each once.
   LedgerReader(const SourcesConfig& config, Warn warn);
 
-  /// False: no source has anything to read here; the reasons are in one line.
+  /// False if no source has anything to read here; the reasons are in one line.
   [[nodiscard]] bool is_open() const { return !sources_.empty(); }
   [[nodiscard]] const std::string& reasons() const { return reasons_; }
 
@@ -25,7 +25,7 @@ class LedgerReader {
   /// find_holders(), and WallReader's for each process that the driver lists.
   Ledger look();
 
-  /// The limits that others have set for this process, and so for what it starts, on a GPU.
+  /// The limits that others have set on a GPU for this process, and so for the programs that it starts.
   std::vector<Wall> own_walls(const std::string& device_id);
 
   /// What the sources know about devices and processes so far.

@@ -10,7 +10,7 @@
 namespace vramtrack {
 namespace {
 
-/// "container 0123456789ab, pod …, Slurm job 12"; empty: none is known.
+/// "container 0123456789ab, pod …, Slurm job 12"; empty if none is known.
 std::string place_of(const ProcessInfo& info) {
   constexpr std::size_t kIdDigits = 12;
   std::string out;

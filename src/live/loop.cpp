@@ -48,7 +48,7 @@ Loop::Loop(const Config& config, LoopInput input, Clock clock)
   for (const LiveSource& live : input_.sources) cost_.sources.push_back({.name = std::string(live.name)});
 }
 
-/// Not before the beginning of the watch, as its recording gives it.
+/// Not before the beginning of the watch, as its recording states it.
 void Loop::make_sources() {
   for (LiveSource& live : input_.sources)
     if (!live.source) live.source = input_.again(started_, *input_.catalog);
@@ -98,7 +98,7 @@ void Loop::tick() {
   next_ = next_deadline(next_, steps(interval_s_), clock_.steady());
 }
 
-/// True if one of them has come to its end.
+/// True if one of them has ended.
 bool Loop::poll_sources() {
   now_ = stamps_.next(clock_.read());
   batch_.events.insert(batch_.events.end(), ended_.begin(), ended_.end());
@@ -138,7 +138,7 @@ bool Loop::poll_sources() {
   return ended;
 }
 
-/// The next run follows the last, and knows only what the store remembers about programs.
+/// The next run follows the last one, and has only what the store remembers about programs.
 void Loop::start_again() {
   now_ += from_seconds(interval_s_);
   pipeline_.begin_anew(now_);

@@ -18,12 +18,12 @@
 
 namespace vramtrack {
 
-/// What a loop polls. The series of `sources` are in `catalog`.
+/// The sources that a loop polls. The series of `sources` are in `catalog`.
 struct LoopInput {
   std::unique_ptr<Catalog> catalog;
   std::vector<LiveSource> sources;
   /// For a simulation: makes its source, beginning at that time; called when the loop begins if there is none yet, and
-  /// again when it has come to its end. Empty: the sources are there and have no end.
+  /// again when it has ended. Empty: the sources exist and do not end.
   std::function<std::unique_ptr<Source>(Timestamp start, Catalog& catalog)> again;
 };
 
@@ -52,12 +52,12 @@ class Loop {
 
   /// When tick() is due. The first one is due at once.
   [[nodiscard]] SteadyTime next() const { return next_; }
-  /// Polls every source once, passes on what they have, and sets next().
+  /// Polls every source once, passes on the results, and sets next().
   void tick();
   /// `held`: the processes that a policy keeps from running or growing. Their rest is neither a sign of a stall nor the
   /// end of a leak. Called in tick().
   void mark_held(std::function<HeldProcesses()> held) { progress_.mark_held(std::move(held)); }
-  /// From now on, `outside` gives events from outside, as marks of processes, at each tick, whose time they get. Called
+  /// From now on, `outside` returns events from outside, as marks of processes, at each tick, whose time they get. Runs
   /// on the loop's thread.
   void add_events_of(std::function<std::vector<Event>()> outside) { outside_ = std::move(outside); }
   /// Writes what has not been written yet.

@@ -63,7 +63,7 @@ act::Note note_of(const AlertNotice& notice, Timestamp now) {
   if (series.verdict.suspect) note.suspect_pid = series.verdict.suspect->pid;
   note.severity = alert.severity;
   note.ran_out = alert.end_kind && words_of_end(*alert.end_kind).is_bad;
-  // Seconds since a simulation's start are not a date for anybody.
+  // Seconds since a simulation's start mean no date to anybody.
   note.time = view.clock_is_relative      ? now
               : news == AlertNews::raised ? alert.raised
                                           : alert.cleared.value_or(view.time);
@@ -89,9 +89,9 @@ Listener notifying(act::Notifier& notifier, Silences& silences, Warn warn) {
     note.silenced = true;
     const auto known = held->find(name_of(note));
     const bool is_over = note.news == AlertNews::cleared;
-    // What is held is reported first: for an alert raised before the silence, that is another change than "raised".
+    // Held notes are reported first: for an alert raised before the silence, that is another change than "raised".
     const bool reported_before = known != held->end() ? known->second.reported_before : note.news != AlertNews::raised;
-    // No notification of it was or will be sent, so that none of its end is expected.
+    // No notification of it was or will be sent, so none of its end is expected.
     if (is_over && (!reported_before || silence->ends > now + kLongestHeld || held->size() >= kMostHeld)) {
       if (known != held->end()) held->erase(known);
       return notifier.notify(std::move(note));

@@ -13,10 +13,10 @@
 
 namespace vramtrack {
 
-/// The notifier that [notify] asks for; nullptr if it names nobody, or if it is not available: then `warn` has been
-/// told why, and watching continues. `store_path`: the queue is kept beside it; empty: nothing is kept over a restart.
-/// `simulated`: the scenario's name, given in every message; empty: real. `now`: the time of day; called from any
-/// thread.
+/// The notifier that [notify] configures; nullptr if it names nobody, or if it is not available: `warn` has then
+/// received the reason, and watching continues. `store_path`: the queue is kept beside it; if empty, nothing survives a
+/// restart. `simulated`: the scenario's name, given in every message; empty: real. `now`: the time of day; called from
+/// any thread.
 std::unique_ptr<act::Notifier> open_notifier(const Config& config, const std::string& store_path,
                                              const std::string& simulated, std::function<Timestamp()> now,
                                              const Warn& warn);
@@ -31,7 +31,7 @@ act::Note note_of(const AlertNotice& notice, Timestamp now);
 Listener notifying(act::Notifier& notifier, Silences& silences, Warn warn);
 
 /// Before the end: the last alerts are tried once, for at most some seconds; what is left over is reported. Returns
-/// whether everything has been delivered, from the beginning.
+/// whether everything since the beginning has been delivered.
 bool finish_notifications(act::Notifier& notifier, bool kept, const Warn& warn);
 
 }  // namespace vramtrack

@@ -13,10 +13,10 @@ namespace vramtrack {
 
 namespace {
 
-/// An incident of an earlier watch of which nothing is raised again for this long is over.
+/// An incident of an earlier watch is over if nothing is raised for it again for this long.
 constexpr std::chrono::hours kForget{1};
 
-/// An alert must come early enough for what the policies do then. (Their mistakes were reported with the
+/// An alert must come early enough for the steps of the policies. (Their mistakes were reported with the
 /// configuration.)
 Config with_time_for_policies(Config config) {
   if (const auto policies = act::parse_policies(config.policies.toml, config.policies.name))
@@ -74,7 +74,7 @@ bool Pipeline::resume(const std::string& path, Timestamp now) {
   const auto any = read_end(
       **reader, catalog_, now, [this] { new_engine(); }, [this](const Batch& batch) { engine_->ingest(batch); });
   engine_->finish();
-  // What the earlier watch held is reported again, if it still is.
+  // Processes that a policy held in the earlier watch are reported again, if it still holds them.
   Batch over;
   over.events.push_back(Event{.time = engine_->view()->time, .kind = Event::Kind::watch_started});
   engine_->ingest(over);
@@ -100,7 +100,7 @@ void Pipeline::read_days_of(const std::string& path, Timestamp now) {
 }
 
 void Pipeline::record_start(Timestamp now) {
-  // Here, a replay starts over, as this watch does, or continues.
+  // From here, a replay starts over, as this watch does, or continues.
   Event start;
   start.time = now;
   start.kind = Event::Kind::watch_started;

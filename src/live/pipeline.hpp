@@ -1,4 +1,4 @@
-// Pipeline: what happens to a batch of samples: it is recorded and judged, and the listeners are notified.
+// Pipeline: the path of a batch of samples: it is recorded and judged, and the listeners are notified.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,7 @@ class Pipeline {
   /// `catalog` must outlive the pipeline; `config` is copied. `max_ended_series`: as for Engine.
   Pipeline(const Config& config, Catalog& catalog, std::size_t max_ended_series = Engine::kKeepAll);
 
-  /// Tells `listener` everything from now on. Listeners are notified in the order in which they were added.
+  /// Notifies `listener` of everything from now on. Listeners are notified in the order in which they were added.
   void listen(Listener listener) { listeners_.push_back(std::move(listener)); }
 
   /// From now on, programs are compared with their earlier runs. REQUIRES: take() was not called yet.
@@ -65,27 +65,27 @@ class Pipeline {
   /// Records all batches and alerts from now on into `store`, beginning at `now`.
   void record_into(std::unique_ptr<Store> store, Timestamp now);
 
-  /// What the machine's clocks show at the next tick: the store uses it for retention.
+  /// The readings of the machine's clocks at the next tick: the store uses them for retention.
   void keep_time(const ClockMark& mark) {
     if (store_) store_->keep_time(mark);
   }
 
-  /// The current problems of the sources, one text each: views include it, together with what keeps the store from
-  /// writing.
+  /// The current problems of the sources, one text each: views include them, together with the reason why the store
+  /// cannot write.
   void set_source_warnings(std::vector<std::string> warnings) { source_warnings_ = std::move(warnings); }
 
-  /// The files that the ticks are read from; none for a watch, and for a store, whose watch reported its alerts: views
-  /// name them, and what is reported follows from that.
+  /// The files that the ticks are read from; none for a watch, or for a store, whose watch reported its alerts: views
+  /// name them, and they determine what is reported.
   void set_files(std::vector<std::string> files) { files_ = std::move(files); }
 
   /// Takes in one whole tick.
   void take(const Batch& tick);
 
-  /// Takes in what the store at `path` knows of the week before `now`. REQUIRES: remember() was called, and
+  /// Takes in the data of the week before `now` in the store at `path`. REQUIRES: remember() was called, and
   /// record_into() comes next.
   void read_days_of(const std::string& path, Timestamp now);
 
-  /// Nothing more will ever come: see Engine::end_of_recording. Listeners receive what that decides. REQUIRES: take()
+  /// No data will ever follow: see Engine::end_of_recording. Listeners receive what that decides. REQUIRES: take()
   /// is not called again before begin_anew().
   void end_of_recording();
 
@@ -96,13 +96,13 @@ class Pipeline {
   /// Writes what has not been written yet. The store stays open.
   void flush();
 
-  /// Tells every listener.
+  /// Notifies every listener.
   void warn(const std::string& text) const;
 
-  /// The View after the last batch. Built once for all who ask between two batches, except with explanations.
+  /// The View after the last batch. Built once for all callers between two batches, except with explanations.
   [[nodiscard]] std::shared_ptr<const View> view(bool explain = false) const;
   [[nodiscard]] const Counts& counts() const { return counts_; }
-  /// Null: nothing is being recorded.
+  /// Null if nothing is being recorded.
   [[nodiscard]] const Store* store() const { return store_.get(); }
   [[nodiscard]] const Catalog& catalog() const { return catalog_; }
 
@@ -119,13 +119,13 @@ class Pipeline {
   std::size_t max_ended_series_;
   std::vector<Listener> listeners_;
   std::unique_ptr<Engine> engine_;
-  mutable std::shared_ptr<const View> view_;  ///< null: not asked for since the engine changed
+  mutable std::shared_ptr<const View> view_;  ///< null: not requested since the engine changed
   std::unique_ptr<Store> store_;
   std::vector<std::string> source_warnings_;
   std::vector<std::string> files_;
   std::vector<AlertChange> changes_;  ///< the changes of this tick
   std::optional<ProgramMemory> memory_;
-  bool resuming_ = false;  ///< what happens has already been recorded and reported
+  bool resuming_ = false;  ///< whether the events have already been recorded and reported
   bool resumed_ = false;
   Counts counts_;
 };

@@ -1,4 +1,4 @@
-// Where a watch keeps what it knows about programs: in its store, under a hash of what identifies them.
+// Where a watch keeps what it knows about programs: in its store, under a hash of their identity.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace vramtrack {
 
-/// The key of a program in a store: SHA-256 in 64 hexadecimal digits. A command may hold secrets.
+/// The key of a program in a store: SHA-256 in 64 hexadecimal digits. A command may contain secrets.
 std::string program_key(const ProgramIdentity& identity);
 
 /// `store` must outlive the returned object.

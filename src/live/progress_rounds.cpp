@@ -11,7 +11,7 @@
 namespace vramtrack {
 namespace {
 
-/// Between two rounds where stalls are not looked for.
+/// The time between two rounds if stalls are not detected.
 constexpr double kFactsPace_s = 30;
 
 std::uint64_t busy_value(double ratio) {

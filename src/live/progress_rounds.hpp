@@ -1,5 +1,5 @@
-// ProgressRounds: when the live loop asks the kernel about processes that hold memory, and which ones; and the facts
-// beside memory that a round makes samples of (docs/design/0027-facts.md).
+// ProgressRounds: when the live loop reads the kernel's data on processes that hold memory, and on which ones; and the
+// facts besides memory that a round turns into samples (docs/design/0027-facts.md).
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace vramtrack {
 
-/// By pid and start ticks: what a policy does to a process meanwhile, in words: "pid 42 is frozen by policy P".
+/// By pid and start ticks: what a policy currently does to a process, in words: "pid 42 is frozen by policy P".
 using HeldProcesses = std::map<std::pair<std::uint32_t, std::uint64_t>, std::string>;
 
 /// One per live loop. Not thread-safe.
@@ -26,10 +26,10 @@ class ProgressRounds {
       : config_(config), proc_root_(sources.proc_root), reader_(sources.proc_root, sources.sys_root) {}
 
   /// Call it with each poll's `batch`. Adds an event for each process that a policy holds from now on, or no longer
-  /// does. If a round is due (every StallConfig::look_s(), or half a minute where stalls
-  /// are not looked for), adds the readings of the processes of at least stall.min-memory-mb, and the facts: how much
-  /// each of them has read, its clients, how busy the devices and processes were since the round before, and, once, how
-  /// old each process is. True if a round was due. Cost: ProgressReader's, else an addition for each reading of the
+  /// does. If a round is due (every StallConfig::look_s(), or half a minute if stalls
+  /// are not detected), adds the readings of the processes of at least stall.min-memory-mb, and the facts: how much
+  /// each of them has read, its clients, how busy the devices and processes were since the last round, and, once, how
+  /// old each process is. True if a round was due. Cost: ProgressReader's, otherwise one addition per reading of the
   /// driver.
   bool add(Catalog& catalog, Timestamp now, Batch& batch);
 
@@ -65,7 +65,7 @@ class ProgressRounds {
   std::map<std::string, Busy> device_busy_;     ///< by device
   std::map<std::uint32_t, Busy> process_busy_;  ///< by the id of the series of its memory
   std::size_t polls_ = 0;                       ///< since the last round
-  std::set<Process> aged_;                      ///< whose age was reported
+  std::set<Process> aged_;                      ///< processes whose age was reported
   std::map<Process, Holding> holds_;            ///< scratch
   std::vector<ProcessInfo> asked_;              ///< scratch
   std::vector<ProgressReading> readings_;       ///< scratch

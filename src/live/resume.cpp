@@ -10,8 +10,8 @@
 namespace vramtrack {
 namespace {
 
-/// The time from which on the series of the last hour have about kMostResumedSamples at one sample a second: there may
-/// be fewer raw samples, but never many more.
+/// The time from which on the series of the last hour have about kMostResumedSamples at one sample per second: there
+/// may be fewer raw samples, but never many more.
 Timestamp begin_of_end(const std::vector<SeriesExtent>& series, Timestamp now) {
   constexpr std::chrono::hours kLately{1};
   const auto live = static_cast<double>(
@@ -41,7 +41,7 @@ Result<bool> read_end(StoreReader& reader, Catalog& catalog, Timestamp now, cons
     if (std::any_of(batch.events.begin(), batch.events.end(), starts_anew)) {
       begin_anew();
       any = false;
-      // What happened before that instant belongs to the previous watch.
+      // Events before that instant belong to the previous watch.
       std::erase_if(batch.events, [&](const Event& event) { return event.kind == Event::Kind::watch_started; });
     }
     any |= !batch.samples.empty();

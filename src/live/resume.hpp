@@ -21,7 +21,7 @@ inline constexpr Duration kResumed = std::chrono::hours{24};
 inline constexpr double kMostResumedSamples = 1.5e6;
 
 /// Passes the samples and events at the store's end, up to `now`, to `take`, as they were recorded; calls begin_anew()
-/// where a watch began that knew nothing of what came before. True: there were samples. Errors in single chunks are
+/// where a watch began that knew nothing of what came before. True if there were samples. Errors in single chunks are
 /// skipped.
 Result<bool> read_end(StoreReader& reader, Catalog& catalog, Timestamp now, const std::function<void()>& begin_anew,
                       const std::function<void(const Batch&)>& take);

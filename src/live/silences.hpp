@@ -1,4 +1,4 @@
-// Silences: alerts about which nobody is notified for a while, as during maintenance. A silenced alert is still raised,
+// Silences: alerts of which nobody is notified for a while, as during maintenance. A silenced alert is still raised,
 // stored and shown. docs/notifications.md describes them for users.
 #pragma once
 
@@ -36,7 +36,7 @@ struct Silence {
   friend bool operator==(const Silence&, const Silence&) = default;
 };
 
-/// What an alert is about, for the matchers; for a device's alert also the process whose growth explains it.
+/// The subject of an alert, for the matchers; for a device's alert also the process whose growth explains it.
 struct SilenceSubject {
   std::string device_id;
   std::optional<int> device_index;
@@ -47,7 +47,7 @@ struct SilenceSubject {
 SilenceSubject silence_subject(const View& view, const SeriesView& series);
 
 /// Checks that `silence` is complete: a matcher or `all`, a command that is a valid expression, an end after its
-/// beginning and after `now`, at most a year, texts of bounded length. Errors say what to give.
+/// beginning and after `now`, at most a year, texts of bounded length. Errors state what to give.
 Status check_silence(const Silence& silence, Timestamp now);
 
 /// `store_path` + ".silences.json".
@@ -56,19 +56,19 @@ std::string silences_path(const std::string& store_path);
 /// Any thread. Programs that share the file see each other's changes, as with Acknowledgements.
 class Silences {
  public:
-  static constexpr std::size_t kMost = 256;  ///< of those that have not ended
+  static constexpr std::size_t kMost = 256;  ///< among those that have not ended
 
   /// `path` empty: in memory only. A file that cannot be read is reported at the first change, never overwritten.
   explicit Silences(std::string path) : file_(std::move(path), kMostBytes) {}
 
-  /// Those of the configuration, which never end. Invalid expressions are left out: the configuration was checked.
+  /// Those of the configuration, which never end. Invalid expressions are ignored: the configuration was checked.
   void configure(const NotifyConfig& config);
 
   /// Those that have not ended at `now`, the earliest beginning first; those of the configuration come last.
   [[nodiscard]] std::vector<Silence> list(Timestamp now);
   /// Adds it, gives it an id, and returns it. Errors: check_silence, too many, a file that cannot be written.
   Result<Silence> add(Silence silence, Timestamp now);
-  /// Ends one now; false: no silence has that id. Errors: it is from the configuration, a file that cannot be written.
+  /// Ends one now; false if none has that id. Errors: it is from the configuration, a file that cannot be written.
   Result<bool> end(std::string_view id, Timestamp now);
   /// The silence that covers an alert about `subject` at `now`: the one that ends last.
   [[nodiscard]] std::optional<Silence> covering(const SilenceSubject& subject, Timestamp now);
@@ -100,7 +100,7 @@ Result<Silence> parse_silence(std::string_view text);
 /// The same for a user's request: an unknown field is an error, and so is a missing end.
 Result<Silence> asked_silence(std::string_view text);
 
-/// The id of the GPU that somebody means: by its index, its id, or the beginning of one id. Errors list the GPUs.
+/// The id of the GPU that the user means: by its index, its id, or the beginning of one id. Errors list the GPUs.
 Result<std::string> gpu_of(const View& view, const std::string& name);
 
 }  // namespace vramtrack

@@ -13,7 +13,7 @@ bool wanted(const SourcesConfig& config, std::string_view name) {
          std::find(config.enabled.begin(), config.enabled.end(), name) != config.enabled.end();
 }
 
-/// Errors read "what: why; next step". One line for all sources has room for the first part only: `doctor` gives the
+/// Errors read "what: why; next step". One line for all sources has room only for the first part: `doctor` shows the
 /// steps.
 std::string without_next_step(const std::string& message) {
   return message.substr(0, message.find(';'));

@@ -16,7 +16,7 @@ namespace vramtrack {
 /// Receives one text for people.
 using Warn = std::function<void(const std::string&)>;
 
-/// The name of the source of what running programs allocate.
+/// The name of the source that reports what running programs allocate.
 inline constexpr std::string_view kTelemetrySource = "telemetry";
 
 /// A source that is polled repeatedly.
@@ -30,11 +30,11 @@ struct LiveSource {
 /// The sources that have something to read; the reasons why the others have nothing go to `reasons`, in one line.
 std::vector<LiveSource> open_live_sources(const SourcesConfig& config, Catalog& catalog, std::string& reasons);
 
-/// Polls one source into `batch`; `warn` is called when it begins or ceases to fail, and for each new warning once. A
+/// Polls one source into `batch`; `warn` is called when it begins or ceases to fail, and once for each new warning. A
 /// source that fails continues: Progress::more.
 Progress poll_live(LiveSource& live, Timestamp now, Batch& batch, const Warn& warn);
 
-/// The current problems of `sources`: why one fails, and what it warns about.
+/// The current problems of `sources`: why one fails, and its warnings.
 std::vector<std::string> standing_warnings(const std::vector<LiveSource>& sources);
 
 /// Calls `warn` with each warning of `notes` that is not in `reported`, and remembers the current ones.

@@ -37,7 +37,7 @@ bool is_among(const std::vector<const DeviceLedger*>& devices, const std::string
                      [&](const DeviceLedger* one) { return is_named(one->device, name); });
 }
 
-/// The GPU's figures have its instances' processes in them.
+/// The GPU's figures include its instances' processes.
 bool is_whole(const DeviceLedger& one) {
   return one.device.parent_id.empty();
 }

@@ -1,4 +1,4 @@
-// What a wait says: text for people, and JSON.
+// The output of a wait: text for people, and JSON.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -19,7 +19,7 @@ std::string counted(std::string_view noun, const std::vector<T>& names, std::str
   return fmt::format("{}s {} {} {}", noun, fmt::join(names.begin(), names.end() - 1, ", "), last, names.back());
 }
 
-/// "the processes of user ada in container 0123": those that fit all that is named.
+/// "the processes of user ada in container 0123": those that match everything that is named.
 std::string subject_words(const WaitFor& what) {
   std::string out = what.pids.empty() ? "the processes" : counted("pid", what.pids);
   if (!what.users.empty()) out += " of " + counted("user", what.users, "or");
@@ -27,7 +27,7 @@ std::string subject_words(const WaitFor& what) {
   return out;
 }
 
-/// "GPUs 0 and 1", "MIG-4a5b"; empty: all of them.
+/// "GPUs 0 and 1", "MIG-4a5b"; empty: all GPUs.
 std::string gpus_words(const std::vector<std::string>& gpus) {
   if (std::all_of(gpus.begin(), gpus.end(), is_all_digits)) return gpus.empty() ? std::string() : counted("GPU", gpus);
   std::vector<std::string> each;

@@ -20,7 +20,7 @@ std::string device_words(const DeviceInfo* device, const std::string& device_id)
   return device != nullptr && device->index ? fmt::format("GPU {}", *device->index) : device_id;
 }
 
-/// What is free on a device by the samples of one poll; nullopt: not known.
+/// The free memory of a device, by the samples of one poll; nullopt: unknown.
 std::optional<double> free_bytes(const std::string& device_id, const Catalog& catalog, const Batch& batch) {
   const DeviceInfo* const device = catalog.device(device_id);
   if (device == nullptr || !device->capacity_bytes) return std::nullopt;
@@ -105,8 +105,8 @@ void WallRounds::look(const Catalog& catalog, Timestamp now, Batch& batch) {
   batch.events.insert(batch.events.end(), events.begin(), events.end());
 }
 
-/// People are notified once of a wall that several processes share, and of each time it moves: where memory ends by the
-/// nearest, and of the others what they are.
+/// People are notified once of a wall that several processes share, and each time it moves: where memory ends for the
+/// nearest wall, and of the level for the others.
 void WallRounds::note(const Catalog& catalog, Timestamp now, Batch& batch) {
   struct Note {
     bool is_nearest = false;
