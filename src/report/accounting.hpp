@@ -20,9 +20,9 @@ struct Accounting {
   };
   std::optional<double> used_bytes;      ///< absent if the driver does not report it
   double processes_bytes = 0;            ///< including the processes' host memory, if the device shares that
-  std::size_t processes = 0;             ///< living, with memory on this device or on its MIG instances
+  std::size_t processes = 0;             ///< live processes with memory on this device or on its MIG instances
   std::optional<double> reserved_bytes;  ///< reserved by the driver in addition to the used memory
-  double rest_bytes = 0;                 ///< never negative; for `too_much`: the excess
+  double rest_bytes = 0;                 ///< never negative; for `too_much`, the excess
   Rest rest = Rest::none;
 };
 

@@ -11,12 +11,12 @@
 
 namespace vramtrack {
 
-/// Whether it is the record of a leak, with an alert or without, and was not withdrawn. A recording with such a record
+/// Whether it is the record of a leak, with or without an alert, and was not withdrawn. A recording with such a record
 /// has leaked: exit status 1.
 bool shows_leak(const Alert& alert);
 
-/// The leak that was active when the run of `series` ended: its alert, else its record among the suspicions; null:
-/// none, or the run has not ended.
+/// The leak that was active when the run of `series` ended: its alert, else its record among the suspicions; null if
+/// there is none, or if the run has not ended.
 const Alert* leak_at_end(const SeriesView& series);
 
 /// Refers to its series, which must outlive it.
@@ -31,7 +31,7 @@ class Conclusion {
   /// growth share one onset, the earlier one.
   [[nodiscard]] const Verdict& verdict() const { return own_ ? *own_ : series_.verdict; }
   [[nodiscard]] const Finding& finding() const { return verdict().finding; }
-  /// verdict() belongs to a run that has ended.
+  /// Whether verdict() belongs to a run that has ended.
   [[nodiscard]] bool is_of_ended_run() const { return is_of_ended_run_; }
 
  private:

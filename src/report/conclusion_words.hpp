@@ -36,7 +36,7 @@ struct ConclusionWords {
   std::string severity;          ///< of a leak: "CRITICAL", "WARNING", "LEAK"
   std::string pattern;           ///< "gradual leak"
   std::string growth;            ///< "+12.4 MiB/min (12.0 to 12.8)"; empty: too few samples
-  std::string probability;       ///< of a leak, with `growth`: "97 %"
+  std::string probability;       ///< the probability of a leak, with `growth`: "97 %"
   std::string forecast;          ///< "out of memory in 0h 24m (19m–30m)", "full in 2h 10m if the growth continues"
   std::string end;      ///< how its run ended: "reached 24.0/24.0 GiB at ...; pid 4242 (python) ended then; ..."
   std::string suspect;  ///< "pid 4242 python train.py: 96 % of the growth"
@@ -44,7 +44,7 @@ struct ConclusionWords {
   std::string stall;    ///< "stalled for 43m (confidence 80 %)"
   Tone stall_tone = Tone::plain;
   std::string next;           ///< the next step
-  std::string unattributed;   ///< of a device: "0.4 GiB driver", "2.1 GiB held by no visible process"
+  std::string unattributed;   ///< for a device: "0.4 GiB driver", "2.1 GiB held by no visible process"
   int concern = 0;            ///< how urgent it is: sort by it to show the worst first
   std::vector<Fact> facts;    ///< lost, because, now, progress, end, since, suspect, framework
   std::vector<Fact> advice;   ///< the usual causes of such a leak, and what to try
@@ -78,7 +78,7 @@ struct Audience {
 
 /// `series` is part of `view`. Pure; some microseconds, and O(series) for one that has ended or has a suspect.
 ConclusionWords conclusion_words(const View& view, const SeriesView& series, const Audience& audience = {});
-/// `scale`: of the recording. Pure.
+/// `scale`: the scale of the recording. Pure.
 AlertWords alert_words(const Alert& alert, const Scale& scale);
 
 /// ConclusionWords::tone without the words.

@@ -34,7 +34,7 @@ requires(std::integral<T> || std::same_as<T, std::string> || std::same_as<T, std
     exact(const T& value) {
   return value;
 }
-/// Null for an empty text, which is not known.
+/// Null for an empty text, which is unknown.
 inline json text_or_null(const std::string& text) {
   return text.empty() ? json(nullptr) : json(text);
 }
@@ -190,7 +190,7 @@ inline void multiply(json& value, double by) {
 }
 
 /// `value` with each name and its figures converted by scaled_name(); elements of arrays without names stay unchanged.
-/// A figure that is not in bytes is null under its name in bytes, so that who reads that one learns it.
+/// A figure that is not in bytes is null under its name in bytes, so that readers of that name notice it.
 inline json in_scale(const json& value, const Scale& scale) {
   if (value.is_array()) {
     json out = json::array();

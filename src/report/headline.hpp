@@ -12,7 +12,7 @@
 
 namespace vramtrack {
 
-/// The matter that a machine's sentence is about, in rising order of relevance.
+/// The subject of a machine's sentence, in rising order of relevance.
 enum class Matter : std::uint8_t { no_device, unknown, healthy, growing, suspected, lost, ended, leaking };
 
 struct Machine {
@@ -30,7 +30,7 @@ struct SeenSeries {
   bool is_past = false;  ///< for a report: its watch has ended, so nothing leaks or grows any more
 };
 
-/// `now`: an end is news for a day. Pure; O(series).
+/// `now`: an end counts as news for a day. Pure; O(series).
 Machine machine_of(const std::vector<SeenSeries>& series, Timestamp now);
 Machine machine_of(const View& view);
 

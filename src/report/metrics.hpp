@@ -20,18 +20,18 @@ struct SourceCost {
   double poll_s = 0;  ///< in total
 };
 
-/// The agent's own cost: it monitors itself, too.
+/// The agent's own cost: it also monitors itself.
 struct OwnCost {
   double cpu_s = 0;  ///< user and system, since the start
   std::uint64_t resident_bytes = 0;
   std::uint64_t polls = 0;
-  std::uint64_t late_polls = 0;  ///< that began more than half a period late
+  std::uint64_t late_polls = 0;  ///< polls that began more than half a period late
   double observe_s = 0;          ///< in total: store, detectors and the View
   std::uint64_t samples = 0;
   std::uint64_t looks = 0;     ///< rounds over the processes that hold memory, checking whether they make progress
   double look_s = 0;           ///< in total
-  bool recording = false;      ///< there is a store
-  bool store_failing = false;  ///< it cannot be written at present
+  bool recording = false;      ///< whether there is a store
+  bool store_failing = false;  ///< whether it currently cannot be written
   std::uint64_t store_bytes = 0;
   std::vector<SourceCost> sources;
   std::uint64_t requests = 0;
@@ -63,9 +63,9 @@ struct MetricsOptions {
   std::function<bool(const View& view, const SeriesView& series)> silenced = {};
   /// The names of a container by its pod's UID and its id; empty: none are known.
   std::function<PodName(const std::string& pod_uid, const std::string& container_id)> pod_name = {};
-  /// What a process of this machine was started as part of, "torchrun pid 4242" (host/launch.hpp); empty: not known.
+  /// The launch that a process of this machine belongs to, "torchrun pid 4242" (host/launch.hpp); empty: unknown.
   std::function<std::string(const ProcessKey& process)> launch = {};
-  /// Memory of a process by category; empty: none is known.
+  /// Memory of a process by category; empty if none is known.
   std::function<CategoryBytesByName(const SeriesView& process)> categories = {};
 };
 

@@ -7,7 +7,7 @@
 
 namespace vramtrack {
 
-/// Lines labelled "runs" for a device that had several: the last ten, the latest last, and the number left out. Empty
+/// Lines labelled "runs" for a device that had several: the last ten, the latest last, and the number omitted. Empty
 /// if there was only one. Pure; O(runs).
 std::vector<Fact> run_facts(const View& view, const SeriesView& series);
 

@@ -11,7 +11,7 @@ namespace vramtrack {
 struct ScaledName {
   std::string name;
   double factor = 1;
-  std::string null_name{};  ///< the name that it would have in bytes, if it is not: without a figure
+  std::string null_name{};  ///< its name in bytes, if it is not in bytes: then without a figure
 };
 
 /// How `scale` expresses the figure `name`. A log that counts steps has no seconds, and one

@@ -40,7 +40,7 @@ struct SitesReport {
   double duration_s = 0;
   bool leak = false;
   bool suspected = false;  ///< nothing leaks; the first site began to grow late and grows to the end
-  bool can_tell = false;   ///< there were enough events
+  bool can_tell = false;   ///< whether there were enough events
   std::string because;
   std::string next_step;
   double growth_bytes_per_s = 0;  ///< the growth of the leaking sites
@@ -69,14 +69,14 @@ struct SitesNow {
   SitesReport report{};  ///< if it is known
 };
 
-// Limits on the part of a report that is kept. A program chooses its names: each is truncated, and so is their sum.
+// Limits on the part of a report that is kept. A program chooses its names: each is truncated, as is their sum.
 inline constexpr std::size_t kMostLeakingSites = 100;
 inline constexpr std::size_t kMostOtherSites = 20;  ///< those that hold most
 inline constexpr std::size_t kMostSiteFrames = 64;  ///< the innermost
 inline constexpr std::size_t kMostNameBytes = 512;
 inline constexpr std::size_t kMostSitesBytes = 512 * 1024;
 
-/// Truncated as described above. Errors: it is not such a report.
+/// Truncated as described above. An error if it is not such a report.
 Result<SitesReport> parse_sites_json(std::string_view text);
 /// "vramtrack.trace_report.v1" again, with "sites_left_out". Names are printable.
 std::string sites_json(const SitesReport& report);

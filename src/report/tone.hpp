@@ -1,4 +1,4 @@
-// Tone: how serious words are, and thereby their colour on a terminal, a screen and a page.
+// Tone: how serious words are, and thus their colour on a terminal, a screen and a page.
 #pragma once
 
 #include <cstdint>
