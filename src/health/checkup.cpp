@@ -96,7 +96,7 @@ void check_log(const HealthFacts& facts, HealthCheckup& out) {
                              fmt::format("there are too many different ones: {} were left out", log.dropped), ""});
 }
 
-/// A GPU that was asked for by its number and is not there is not well for that.
+/// A requested GPU that does not exist is reported as unhealthy.
 void check_wanted(const HealthFacts& facts, HealthCheckup& out) {
   for (const int index : facts.wanted) {
     const bool is_here = std::any_of(facts.devices.begin(), facts.devices.end(),
@@ -111,7 +111,7 @@ void check_wanted(const HealthFacts& facts, HealthCheckup& out) {
   }
 }
 
-/// Whether the log may hold an XID of the hardware of a GPU for which it names none.
+/// Whether the log may contain an XID of the hardware of a GPU without naming the GPU.
 bool has_unplaced_xid(const HealthFacts& facts, const HealthCheckup& out) {
   return facts.log.dropped > 0 ||
          std::any_of(out.findings.begin(), out.findings.end(), [](const HealthFinding& finding) {
@@ -121,7 +121,7 @@ bool has_unplaced_xid(const HealthFacts& facts, const HealthCheckup& out) {
          });
 }
 
-/// What the log says for or against the hardware of each GPU.
+/// The evidence in the log for or against a fault of each GPU's hardware.
 void conclude_devices(const HealthFacts& facts, HealthCheckup& out) {
   const bool is_read = facts.log.is_wanted && facts.log.error.empty() && !has_unplaced_xid(facts, out);
   for (DeviceCheckup& one : out.devices) {

@@ -1,4 +1,4 @@
-// HealthCheckup: whether the GPUs of this machine are fit for work, and what says so. Facts in, findings out; pure.
+// HealthCheckup: whether the GPUs of this machine are fit for work, and the evidence. Facts in, findings out; pure.
 #pragma once
 
 #include <array>
@@ -17,68 +17,68 @@
 
 namespace vramtrack {
 
-/// `info`: a program's own error, which says nothing of the GPU; `warning`: slower or worse than it should be;
+/// `info`: a program's own error, no evidence about the GPU; `warning`: slower or worse than it should be;
 /// `critical`: work was or will be lost.
 enum class HealthSeverity : std::uint8_t { info, warning, critical };
 inline constexpr std::array<std::string_view, 3> kHealthSeverityNames = {"info", "warning", "critical"};
 
-/// The exit codes of `vramtrack doctor --health`, as the plugins of node-problem-detector have them.
+/// The exit codes of `vramtrack doctor --health`, which are those of node-problem-detector's plugins.
 enum class HealthStatus : std::uint8_t { healthy = 0, unhealthy = 1, unknown = 2 };
 inline constexpr std::array<std::string_view, 3> kHealthStatusNames = {"healthy", "unhealthy", "unknown"};
 
-/// What was found at hand.
+/// The facts that were gathered.
 struct HealthFacts {
   struct Device {
     DeviceInfo info;
     std::optional<DeviceHealth> health;
-    std::string lost;  ///< why the driver no longer answers for it; empty: it does
+    std::string lost;  ///< why the driver no longer answers for it; empty if it does
   };
   /// The kernel log, or why it was not read.
   struct Log {
     bool is_wanted = true;
-    bool is_named = false;  ///< by the user: that it cannot be read counts on any machine
+    bool is_named = false;  ///< whether the user named it: being unreadable is then a problem on any machine
     std::string name;       ///< "/dev/kmsg"
     std::string error;      ///< why it could not be read
     std::vector<DriverEvent> events;
     std::uint64_t dropped = 0;
-    double uptime_s = 0;     ///< the uptime of the machine now, on the log's clock; 0: not known, no ages are shown
-    std::string span_words;  ///< what of it was read: "the last 24 h"
+    double uptime_s = 0;     ///< the machine's uptime now, on the log's clock; 0: unknown, no ages are shown
+    std::string span_words;  ///< the part of it that was read: "the last 24 h"
   };
   Timestamp now;
-  std::vector<Device> devices;     ///< whole GPUs, those that are asked for
-  std::vector<DeviceInfo> others;  ///< those that are not
-  std::vector<int> wanted;         ///< the indices that are asked for; empty: all
-  std::string absent;              ///< why there is no source, in one line; empty where there is one
-  std::optional<NvmlCheck> nvml;   ///< empty: NVIDIA's GPUs are not asked for
+  std::vector<Device> devices;     ///< whole GPUs, those requested
+  std::vector<DeviceInfo> others;  ///< those not requested
+  std::vector<int> wanted;         ///< the requested indices; empty: all
+  std::string absent;              ///< why there is no source, in one line; empty if there is one
+  std::optional<NvmlCheck> nvml;   ///< empty: NVIDIA's GPUs are not requested
   std::string module_version;      ///< the version of the NVIDIA driver's kernel module; empty: it is not loaded
   Log log;
-  std::optional<Ledger> ledger;  ///< where the GPUs are expected to be empty
+  std::optional<Ledger> ledger;  ///< if the GPUs are expected to be empty
 };
 
 struct HealthFinding {
   HealthSeverity severity = HealthSeverity::info;
   std::string kind;   ///< for programs; docs/health.md lists them
-  DeviceInfo device;  ///< without an id: a GPU that is known by its PCI address alone, or the machine
+  DeviceInfo device;  ///< without an id: a GPU known only by its PCI address, or the machine
   std::string what;   ///< "XID 79: the GPU has fallen off the bus"
-  std::string cause;  ///< what usually causes it: application, driver, hardware, power; empty: not known
+  std::string cause;  ///< the usual cause: application, driver, hardware, power; empty: unknown
   std::string evidence;
   std::string advice;
 };
 
-/// What could not be checked: nothing is said of it, in particular not that it is well.
+/// A check that could not be made: no conclusion is drawn from it, in particular not that all is well.
 struct Unchecked {
   std::string what;
   std::string why;
-  std::string next;  ///< what to do so that it can be; may be empty
+  std::string next;  ///< what to do so that it can be made; may be empty
 };
 
 /// One GPU.
 struct DeviceCheckup {
   DeviceInfo device;
-  bool has_fault = false;             ///< there is a finding of a warning or worse about it
+  bool has_fault = false;             ///< whether there is a finding about it that is a warning or worse
   std::string words;                  ///< its temperature, ECC counts and throttling
-  std::vector<std::string> excludes;  ///< what speaks against a fault of the hardware
-  std::vector<std::string> unknown;   ///< what would, or would not, and is not known
+  std::vector<std::string> excludes;  ///< evidence against a fault of the hardware
+  std::vector<std::string> unknown;   ///< unknown facts that would be evidence for or against one
 };
 
 struct HealthCheckup {
@@ -88,7 +88,7 @@ struct HealthCheckup {
   std::vector<DeviceCheckup> devices;
 };
 
-/// Judges `facts`: unhealthy where a finding is at least as bad as `fail_on`; else unknown where something could not be
+/// Judges `facts`: unhealthy if a finding is at least as bad as `fail_on`; else unknown if something could not be
 /// checked; else healthy. O(devices * messages).
 HealthCheckup check_health(const HealthFacts& facts, HealthSeverity fail_on = HealthSeverity::critical);
 
@@ -96,7 +96,7 @@ HealthCheckup check_health(const HealthFacts& facts, HealthSeverity fail_on = He
 std::string health_device_words(const DeviceInfo& device);
 
 /// The same for people, as one JSON document (schema vramtrack.health.v1), and in one line of at most 200 bytes that
-/// begins with the status: what node-problem-detector shows and Slurm has for a reason. All printable and ended by a
+/// begins with the status: the reason that node-problem-detector and Slurm show. All are printable and end with a
 /// newline. Pure.
 std::string health_text(const HealthCheckup& checkup, const ReportStyle& style);
 std::string health_json(const HealthCheckup& checkup);

@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t kOffTheBus = 79;
 constexpr std::uint64_t kRecoveryChanged = 154;
 
-/// "0000:65:00" of "00000000:65:00.0": what the kernel log has.
+/// "0000:65:00" for "00000000:65:00.0": the form in the kernel log.
 std::string log_address(const std::string& pci_bus_id) {
   std::string address = pci_bus_id.substr(0, pci_bus_id.rfind('.'));
   constexpr std::size_t kDigits = 10;
@@ -26,7 +26,7 @@ bool is_at(const std::string& address, const DeviceInfo& device) {
   return !address.empty() && log_address(device.pci_bus_id) == address;
 }
 
-/// The GPU at `address`; one without an id where none of those is.
+/// The GPU at `address`; one without an id if none has that address.
 DeviceInfo device_at(const std::string& address, const HealthFacts& facts) {
   for (const HealthFacts::Device& device : facts.devices)
     if (is_at(address, device.info)) return device.info;
@@ -44,7 +44,7 @@ std::string log_evidence(const DriverEvent& event, const HealthFacts::Log& log) 
   return out + ": " + event.text;
 }
 
-/// XID 154: what the driver asks for, "GPU Reset Required", stands in brackets at the end.
+/// XID 154: the action that the driver requests, "GPU Reset Required", is in brackets at the end.
 void judge_recovery(const DriverEvent& event, HealthFinding& finding) {
   finding.severity = HealthSeverity::warning;
   const std::size_t open = event.text.rfind('(');
@@ -77,7 +77,7 @@ HealthFinding xid_finding(const DriverEvent& event) {
   return finding;
 }
 
-/// A client has another version: where the library here works, it is that of a container, or was replaced since.
+/// A client has another version: if the library here works, it is that of a container, or has been replaced since.
 HealthFinding mismatch_finding(const DriverEvent& event) {
   return {
       .severity = HealthSeverity::warning,
@@ -149,7 +149,7 @@ void add_log_finding(const DriverEvent& event, const HealthFacts& facts, HealthC
       break;
     }
     case DriverEvent::Kind::version_mismatch:
-      if (facts.nvml && facts.nvml->is_mismatched) return;  // reported already, with what it means here
+      if (facts.nvml && facts.nvml->is_mismatched) return;  // already reported, with its meaning here
       finding = mismatch_finding(event);
       break;
   }
@@ -173,7 +173,7 @@ void check_empty(const Ledger& ledger, HealthCheckup& out) {
                            line.holder.why.empty() ? to_string(line.holder.state) : std::string_view(line.holder.why)),
            .advice = "end it if its job has ended; 'vramtrack reclaim' does that for orphaned workers"});
     }
-    if (!one.device.parent_id.empty()) continue;  // the GPU's own figure has its instances in it
+    if (!one.device.parent_id.empty()) continue;  // the GPU's own figure includes its instances
     if (!one.used_bytes) {
       out.unchecked.push_back({"memory left over on " + health_device_words(one.device),
                                "the driver does not report how much memory is in use", ""});

@@ -28,14 +28,14 @@ constexpr std::size_t kRecordBytes = 8192;       // CONSOLE_EXT_LOG_MAX: no reco
 constexpr std::size_t kMostRecords = 1'000'000;  // more than any kernel's buffer has
 constexpr std::size_t kMostFileBytes = 64U << 20U;
 
-/// On the clock of the kernel log, which does not continue while the machine sleeps.
+/// The uptime by the clock of the kernel log, which does not continue while the machine sleeps.
 double uptime_s() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-/// Each read gives one record; EAGAIN is the end, EPIPE a record that was overwritten meanwhile.
+/// Each read returns one record; EAGAIN is the end, EPIPE a record that has been overwritten meanwhile.
 void read_records(const std::string& path, double oldest_s, double newest_s, DriverLogReader& reader,
                   HealthFacts::Log& out) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
@@ -130,7 +130,7 @@ void poll_sources(const SourcesConfig& config, const HealthRequest& request, Hea
   if (!request.expects_empty) return;
   const std::set<std::uint32_t> listed = listed_pids(batch, catalog);
   HoldersFound found = find_holders(config.proc_root, listed);
-  // Asking the driver opens its files here, too.
+  // Querying the driver opens its files here, too.
   const auto self = static_cast<std::uint32_t>(::getpid());
   if (!listed.contains(self)) std::erase_if(found.holders, [self](const Holder& h) { return h.info.pid == self; });
   out.ledger = make_ledger(batch, catalog, found, config.proc_root, config.sys_root);

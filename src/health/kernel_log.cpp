@@ -31,15 +31,15 @@ bool take(std::string_view& text, std::string_view prefix) {
   return true;
 }
 
-/// What follows `mark` in `text`; nullopt: it is not there.
+/// The part of `text` after `mark`; nullopt if it is not there.
 std::optional<std::string_view> after(std::string_view text, std::string_view mark) {
   const std::size_t at = text.find(mark);
   if (at == std::string_view::npos) return std::nullopt;
   return text.substr(at + mark.size());
 }
 
-/// "0000:65:00" at the beginning of `text`, in lower case; empty: something else is there. The domain may have up to
-/// eight digits, of which the last four are kept unless the others say something.
+/// "0000:65:00" at the beginning of `text`, in lower case; empty if something else is there. The domain may have up to
+/// eight digits, of which only the last four are kept if the others are zero.
 std::string pci_address_at(std::string_view text) {
   constexpr std::size_t kDomainDigits = 4;
   constexpr std::size_t kMostDomainDigits = 8;
@@ -66,7 +66,7 @@ std::string pci_address_in(std::string_view text) {
   return {};
 }
 
-/// "550.54.14" at the beginning of `text`, without a full stop behind it.
+/// "550.54.14" at the beginning of `text`, without a full stop after it.
 std::string version_at(std::string_view text) {
   std::size_t end = 0;
   while (end < text.size() && end < kVersionBytes && (is_digit(text[end]) || text[end] == '.' || text[end] == '-'))
@@ -80,14 +80,14 @@ void trim_end(std::string_view& text) {
 }
 
 /// Whether a kernel's line begins like this: with nothing, "<3>", "kern  :err   :" or "host kernel:". The first word of
-/// a syslog line that ends with a colon names who wrote it; what a program adds behind its own name is not believed.
+/// a syslog line that ends with a colon names its writer; anything that a program adds after its own name is ignored.
 bool is_kernels(std::string_view prefix) {
   if (prefix.empty() || prefix.starts_with("kern  :")) return true;
   if (prefix.size() == 3 && prefix.front() == '<' && prefix.back() == '>') return prefix[1] >= '0' && prefix[1] <= '7';
   return (prefix == "kernel:" || prefix.ends_with(" kernel:")) && prefix.find(": ") == std::string_view::npos;
 }
 
-/// Whether what stands before a message is what a log puts there: nothing, blanks, "[ 12.345678] ", "host kernel: ",
+/// Whether the text before a message is what a log puts there: nothing, blanks, "[ 12.345678] ", "host kernel: ",
 /// "3,1234,5678,-;".
 bool is_log_prefix(std::string_view prefix) {
   if (prefix.ends_with(';')) {

@@ -31,7 +31,7 @@ Tone tone_of(HealthSeverity severity) {
   return kTones[static_cast<std::size_t>(severity)];
 }
 
-/// One block: its level, what it is about, and lines below it.
+/// One block: its level, its subject, and lines below it.
 std::string block(std::string_view level, Tone tone, const ReportStyle& style, const std::string& head,
                   std::initializer_list<std::pair<std::string_view, std::string_view>> lines) {
   constexpr std::size_t kLevelWidth = 9;
@@ -63,7 +63,7 @@ std::string device_text(const DeviceCheckup& one, const ReportStyle& style) {
                 {"not known", fmt::format("{}", fmt::join(one.unknown, "; "))}});
 }
 
-/// What the evidence says of a leak, with what holds for each GPU that shows no fault.
+/// The evidence about a leak, including what applies to each GPU that shows no fault.
 std::string leak_text(const HealthCheckup& checkup) {
   std::vector<std::string> sound;
   std::vector<std::string> evidence;
@@ -91,7 +91,7 @@ Json device_json(const DeviceInfo& device) {
           {"pci_bus_id", fields::text_or_null(device.pci_bus_id)}};
 }
 
-/// `text` in at most `most` bytes, without half a character at the end.
+/// `text` truncated to `most` bytes, without half a character at the end.
 std::string cut(std::string text, std::size_t most) {
   if (text.size() <= most) return text;
   constexpr std::string_view kMore = "...";
