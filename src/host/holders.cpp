@@ -29,7 +29,7 @@ const ListedProcess* find(const Processes& all, std::uint32_t pid) {
   return at != all.end() && at->pid == pid ? &*at : nullptr;
 }
 
-/// Device files among the open ones. False: this user may not look.
+/// Collects the device files among the open ones. False if this user may not look.
 bool read_open_files(const std::string& folder, std::set<std::string>& into) {
   DIR* const open = ::opendir((folder + "/fd").c_str());
   if (open == nullptr) return errno != EACCES && errno != EPERM;

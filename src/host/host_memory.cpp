@@ -87,7 +87,7 @@ std::vector<std::string> cgroup_folders(const std::string& folder) {
 
 namespace {
 
-/// Caches of files, which give way.
+/// File caches, which can be reclaimed.
 std::uint64_t cached_bytes(const std::string& memory_stat) {
   std::uint64_t out = 0;
   std::string_view rest = memory_stat;
@@ -99,7 +99,7 @@ std::uint64_t cached_bytes(const std::string& memory_stat) {
   return out;
 }
 
-/// By which the memory of a cgroup can still grow.
+/// How much the memory of a cgroup can still grow.
 std::uint64_t left_in(const std::string& path, std::uint64_t max_bytes, std::uint64_t swap_free_bytes) {
   const auto saturating = [](std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0; };
   const std::uint64_t current = read_number_file(path + "/memory.current").value_or(0);

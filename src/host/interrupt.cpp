@@ -12,14 +12,14 @@ namespace {
 
 volatile std::sig_atomic_t g_requested = 0;
 int g_living = 0;
-// The handler's byte in this pipe wakes poll() even when the signal came just before it: no lost wake-up.
+// The handler's byte in this pipe wakes poll() even if the signal came just before it: no lost wake-up.
 int g_pipe[2] = {-1, -1};
 
 void on_signal(int) {
   const int kept = errno;
   g_requested = 1;
   const char byte = 1;
-  if (::write(g_pipe[1], &byte, 1) < 0) errno = kept;  // the pipe being full is as good
+  if (::write(g_pipe[1], &byte, 1) < 0) errno = kept;  // a full pipe does just as well
   errno = kept;
 }
 
@@ -43,7 +43,7 @@ Interrupt::~Interrupt() {
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
   char byte = 0;
-  while (::read(g_pipe[0], &byte, 1) == 1) continue;  // it would wake the outer one for ever
+  while (::read(g_pipe[0], &byte, 1) == 1) continue;  // it would wake the outer one forever
   if (--g_living == 0)
     for (int& fd : g_pipe) {
       if (fd >= 0) ::close(fd);
@@ -68,7 +68,7 @@ bool Interrupt::wait_ready(int fd, short events, std::chrono::steady_clock::time
     if (left <= nanoseconds{0}) return false;
     const auto s = duration_cast<seconds>(left);
     const timespec timeout{static_cast<time_t>(s.count()), static_cast<long>((nanoseconds(left) - s).count())};
-    pollfd wake[] = {{g_pipe[0], POLLIN, 0}, {fd, events, 0}};  // a negative number is left out
+    pollfd wake[] = {{g_pipe[0], POLLIN, 0}, {fd, events, 0}};  // a negative number is ignored
     ::ppoll(wake, 2, &timeout, nullptr);
     if (wake[1].revents != 0) return true;
   }

@@ -14,8 +14,8 @@
 namespace vramtrack {
 namespace {
 
-/// Programs below which each child is a separate run, by their comm (15 characters): inits, step daemons, and what
-/// people start their runs from.
+/// Programs below which each child is a separate run, by their comm (15 characters): inits, step daemons, and the
+/// programs from which people start their runs.
 constexpr auto kSessionHosts = std::to_array<std::string_view>(
     {"systemd",        "init",           "tini",     "tini-static", "dumb-init", "docker-init", "catatonit",
      "s6-svscan",      "runit",          "runsvdir", "conmon",      "lxc-start", "slurmstepd",  "sshd",
@@ -50,7 +50,7 @@ std::optional<Step> step_of(const std::string& proc_root, std::uint32_t pid) {
               status.st_uid};
 }
 
-/// Whether the parent is part of the run, and did not only begin it.
+/// Whether the parent is part of the run, rather than only having started it.
 bool is_part_of_run(const Step& child, const Step& parent) {
   const auto is_in = [&parent](const auto& names) {
     return std::find(names.begin(), names.end(), parent.name) != names.end();
@@ -58,8 +58,8 @@ bool is_part_of_run(const Step& child, const Step& parent) {
   if (parent.pid <= 1 || parent.owner != child.owner || is_in(kSessionHosts) ||
       parent.name.starts_with("containerd-shim"))
     return false;
-  // A script's commands are of its group. An interactive shell gives each job a group, and what shall outlive a shell
-  // gets a session. Launchers do that with their ranks, too, and are not shells.
+  // A script's commands are in its group. An interactive shell gives each job a group, and a job that is to outlive a
+  // shell gets a session. Launchers do that with their ranks, too, but are not shells.
   const bool is_shell = is_in(kShells) || parent.name.ends_with(".sh");  // a script is called by its file
   return !is_shell || (child.session == parent.session && child.group == parent.group);
 }

@@ -16,19 +16,19 @@
 namespace vramtrack {
 namespace {
 
-/// Looks at which something must be seen that may happen once by chance.
+/// The number of looks at which a sign must be seen that may occur once by chance.
 constexpr int kLooks = 3;
-/// The part of the time that a thread computes, or would if it got a core, which neither polls nor spins.
+/// The share of time that a thread that neither polls nor spins computes, or would if it got a core.
 constexpr double kPollsBelow = 0.1;
 constexpr double kSpinsAbove = 0.9;
-/// The least that it computes then at once. One that looks around takes less, even in Python.
+/// The least that it computes at a time. A thread that only looks around takes less, even in Python.
 constexpr double kTurn_s = 0.0002;
-/// The kernel takes pages from a process that only waits, too, and gives them back (NUMA balancing, memory pressure).
+/// The kernel takes pages from a process that only waits, too, and returns them (NUMA balancing, memory pressure).
 constexpr double kPages_per_s = 10;
 constexpr double kChildrenCores = 0.1;
-/// What sleeps for a second or more between two looks around may take some turns at each.
+/// A thread that sleeps for a second or more between two looks around may take some turns at each.
 constexpr double kTurnsOfALook_per_s = 3;
-/// The part of a core below which one that has work for it cannot show what it does.
+/// With less than this share of a core, a process that has work for it cannot show what it does.
 constexpr double kStarvedCores = 0.05;
 constexpr std::size_t kMostMembers = 1024;
 constexpr std::size_t kMostThreads = 4096;
@@ -37,9 +37,9 @@ std::uint64_t risen(std::uint64_t from, std::uint64_t to) {
   return to > from ? to - from : 0;
 }
 
-/// The calls that read and write, and their bytes, of the text of /proc/PID/io. Bytes that a process writes into the
-/// mapping of a file count when its pages become dirty; those that were read from a disk do not count again, as they
-/// may be code that the kernel had taken away.
+/// The number of calls that read and write, and their bytes, from the text of /proc/PID/io. Bytes that a process writes
+/// into the mapping of a file count when its pages become dirty; those read from a disk do not count again, as they
+/// may be code that the kernel had evicted.
 std::uint64_t io_of(std::string_view text) {
   std::uint64_t sum = 0;
   while (!text.empty()) {
@@ -87,7 +87,7 @@ LifeWatch::Member LifeWatch::read_member(std::uint32_t pid) const {
     if (!known || known->name == kThreadOfDriver) continue;
     out.wants_core = out.wants_core || known->state == 'R';
     Thread& thread = out.threads[static_cast<std::uint32_t>(*tid)];
-    // "485544592 50981076 129"; a kernel without it shows nothing of turns.
+    // "485544592 50981076 129"; a kernel without it does not report turns.
     const auto counts = read(entry->path().string() + "/schedstat");
     std::string_view rest = counts ? *counts : std::string_view();
     for (std::uint64_t* into : {&thread.ran_ns, &thread.queued_ns, &thread.turns}) {

@@ -17,7 +17,7 @@ constexpr std::size_t kRecordBytes = 8192;  // CONSOLE_EXT_LOG_MAX: no record is
 constexpr std::size_t kMostRecords = 100'000;
 constexpr std::size_t kMostNameBytes = 64;
 
-/// Behind "KEY=", up to the next comma.
+/// The text after "KEY=", up to the next comma.
 std::string_view value_of(std::string_view text, std::string_view key) {
   const std::size_t at = text.find(key);
   if (at == std::string_view::npos) return {};
@@ -40,7 +40,7 @@ std::optional<OomKill> OomKillReader::record(std::string_view record) {
   if (!priority || *priority >= kFacilities) return std::nullopt;
   const std::string_view message = record.substr(semicolon + 1);
   if (message.starts_with("oom-kill:")) {
-    // The name of the task may hold anything, so what stands behind it is looked for from the end.
+    // The name of the task may contain anything, so the search for what follows it starts at the end.
     const std::size_t pid = message.rfind(",pid=");
     pid_ = pid == std::string_view::npos
                ? 0
@@ -104,7 +104,7 @@ std::vector<OomKill> OomKills::logged() {
   return out;
 }
 
-/// The kills include those of its descendants; `oom` counts for each folder alone.
+/// The kills include those of its descendants; `oom` counts each folder separately.
 std::optional<OomCounts> OomKills::read(const std::string& folder) const {
   std::array<char, 1024> buffer;
   const auto text = read_small_file((cgroup_root_ + folder + "/memory.events").c_str(), buffer);

@@ -23,10 +23,10 @@ namespace {
 /// How long before and after its start the pipes of a worker are made and first written into: a large program takes a
 /// while to fork.
 constexpr double kBirth_s = 1;
-/// The kernel shows the start of a process in 10 ms, and stamps pipes by a clock of 4 to 10 ms.
+/// The kernel reports the start of a process to 10 ms, and stamps pipes by a clock of 4 to 10 ms.
 constexpr double kClock_s = 0.03;
 constexpr std::size_t kEnvironmentBytes = std::size_t{256} << 10U;
-/// Where Ray's workers listen for each other after `ray start`, unless it was given others (--min-worker-port).
+/// The ports on which Ray's workers listen for each other after `ray start`, by default (--min-worker-port).
 constexpr std::uint16_t kFirstOfRay = 10002;
 constexpr std::uint16_t kLastOfRay = 19999;
 
@@ -43,7 +43,7 @@ std::optional<double> boot_time_s(const std::string& proc_root) {
   return static_cast<double>(now.st_mtim.tv_sec) + static_cast<double>(now.st_mtim.tv_nsec) / 1e9 - *uptime_s;
 }
 
-/// The value of a variable in the text of /proc/PID/environ; empty when absent.
+/// The value of a variable in the text of /proc/PID/environ; empty if absent.
 std::string_view variable(std::string_view environment, std::string_view key) {
   while (!environment.empty()) {
     const std::string_view one = environment.substr(0, environment.find('\0'));
@@ -61,14 +61,14 @@ bool is_inherited(const Parentage& p) {
 
 bool has_lost_its_starter(const Parentage& p) {
   if (p.parent_holds_pipe) return !*p.parent_holds_pipe;
-  // A parent of the same group started it, even as pid 1 of a container. For a group that is led from outside, nobody
-  // can be seen to have ended.
+  // A parent of the same group started it, even as pid 1 of a container. For a group led from outside, nobody can be
+  // seen to have ended.
   if (p.group == 0 || (p.parent_is_visible && p.parent_group == p.group)) return false;
-  // Whoever inherited it is of another session; a job of its own leads its group.
+  // A process that inherited it is in another session; a job of its own leads its group.
   return is_inherited(p) && p.group != p.pid && !p.leader_lives;
 }
 
-/// What the constructor looks at.
+/// The data that the constructor uses.
 struct LostWorkers::Moment {
   Moment(const std::string& root, const std::vector<ListedProcess>& processes)
       : proc_root(root), all(processes), links(root, processes), sockets(root), boot_s(boot_time_s(root)) {}
@@ -94,7 +94,7 @@ struct LostWorkers::Moment {
     return process == nullptr ? fmt::format("pid {}", pid) : fmt::format("pid {} ({})", pid, process->name);
   }
 
-  /// Whether `pid` was started by one of `above`, or by what these started.
+  /// Whether `pid` was started by one of `above`, or by a process that one of these started.
   template <class Set>
   [[nodiscard]] bool is_below(std::uint32_t pid, const Set& above) const {
     const ListedProcess* at = find(pid);
@@ -105,7 +105,7 @@ struct LostWorkers::Moment {
     return false;
   }
 
-  /// The pipes that multiprocessing gave it at its birth, if it did and its parent does not have the other ends.
+  /// The pipes that multiprocessing gave it at its start, if it did and its parent does not have the other ends.
   [[nodiscard]] std::set<std::uint64_t> born_with(const ListedProcess& process) const {
     const OpenEnds& ends = links.ends_of(process.pid);
     if (!boot_s || ends.pipes.empty()) return {};
@@ -132,7 +132,7 @@ struct LostWorkers::Moment {
     std::sort(born.begin(), born.end(), [](const PipeEnd& a, const PipeEnd& b) {
       return *a.changed_s != *b.changed_s ? *a.changed_s < *b.changed_s : a.inode < b.inode;
     });
-    // The program makes the pipe into which the worker writes, then the one from which it reads. Whoever forks later
+    // The program makes the pipe into which the worker writes, then the one from which it reads. A process forked later
     // with the program's own ends has them the other way round.
     for (auto read = born.begin(); read != born.end(); ++read) {
       if (!read->reads || !read->was_opened_here || parent_has(*read)) continue;
@@ -147,7 +147,7 @@ struct LostWorkers::Moment {
     return {};
   }
 
-  /// nullopt: this user may not look.
+  /// nullopt if this user may not look.
   [[nodiscard]] std::optional<bool> runs_python(std::uint32_t pid) const {
     const MappedNames mapped = read_mapped_names(proc_root, pid);
     if (mapped.access != MappedNames::Access::read) return std::nullopt;
@@ -169,7 +169,7 @@ struct LostWorkers::Moment {
                         [&](const PipeEnd& end) { return links.at_other_end(end).contains(process.parent_pid); });
   }
 
-  /// Whether a process above it, through whatever wrappers, may have launched it: one has PyTorch in it.
+  /// Whether a process above it, possibly through wrappers, may have launched it: one that has PyTorch in it.
   [[nodiscard]] bool may_have_launcher(const ListedProcess& rank) const {
     const ListedProcess* at = &rank;
     for (int i = 0; at->parent_pid > 0 && i < 256; ++i) {
@@ -183,7 +183,7 @@ struct LostWorkers::Moment {
     return false;
   }
 
-  /// 0: nobody.
+  /// 0 if there is none.
   [[nodiscard]] std::uint32_t tracer_of(std::uint32_t pid) const {
     const auto text = read_text_file(fmt::format("{}/{}/status", proc_root, pid), 16384).value_or("");
     std::string_view rest = text;
@@ -196,14 +196,14 @@ struct LostWorkers::Moment {
     return 0;
   }
 
-  /// Whether its cgroup is frozen, as a paused container's is; with cgroup v2 it looks like any that sleeps.
+  /// Whether its cgroup is frozen, as a paused container's is; with cgroup v2 it looks like any sleeping process.
   [[nodiscard]] bool is_frozen(std::uint32_t pid) const {
     const std::string waits_in = read_text_file(fmt::format("{}/{}/wchan", proc_root, pid), 64).value_or("");
     return waits_in == "do_freezer_trap" || waits_in == "get_signal" || waits_in == "__refrigerator";
   }
 
-  /// Whether `process` may have been of `session` once: it is, or it leads its own and began after that one. No
-  /// process joins a session that exists already. If its leader has ended, the pids show its age.
+  /// Whether `process` may once have been in `session`: it is, or it leads its own and began after that one. No
+  /// process joins an existing session. If its leader has ended, the pids show its age.
   [[nodiscard]] bool may_have_been_of(std::uint32_t session, const ListedProcess& process) const {
     if (process.session == session) return true;
     const ListedProcess* const leader = find(session);
@@ -212,12 +212,12 @@ struct LostWorkers::Moment {
     return process.session == process.pid && is_older;
   }
 
-  /// Whether whoever is its parent now may be the one that started it: no adoption can be seen.
+  /// Whether its current parent may be the one that started it: no adoption is visible.
   [[nodiscard]] bool may_have_its_starter(const ListedProcess& process) const {
     const ListedProcess* const parent = find(process.parent_pid);
     if (parent == nullptr || !may_have_been_of(process.session, *parent) || parent->start_ticks > process.start_ticks)
       return false;
-    // The first process of a container adopts all of it. It has started a worker itself only if it runs Python.
+    // The first process of a container adopts all others in it. It has started a worker itself only if it runs Python.
     const auto known = read_process(proc_root, parent->pid);
     const bool is_first = parent->pid == 1 || (known && known->ns_pid == 1);
     return !is_first || runs_python(parent->pid).value_or(true);
@@ -240,7 +240,7 @@ struct LostWorkers::Moment {
            command_of(other.pid).find("multiprocessing.resource_tracker") != std::string::npos))
         return false;
     }
-    // Pids are given in rising order: whoever has one between those two is younger than the session.
+    // Pids are assigned in rising order: a process with one between those two is younger than the session.
     const ListedProcess* between = nullptr;
     for (const ListedProcess& other : all)
       if (other.pid > process.session && other.pid < process.pid && earlier_s(other, process) >= kBirth_s &&
@@ -253,14 +253,14 @@ struct LostWorkers::Moment {
            });
   }
 
-  /// What its environment says of the rank that a process is, or was started by.
+  /// The rank that a process is, or was started by, according to its environment.
   struct Rank {
-    std::string job;  ///< its identity, and where its ranks meet; empty: it has none
+    std::string job;  ///< its identity, and where its ranks meet; empty if it has none
     std::string number;
     std::uint16_t port = 0;
     bool is_met_here = false;  ///< at an address of this host
   };
-  std::map<std::uint32_t, Rank> ranks;          ///< those that were asked about
+  std::map<std::uint32_t, Rank> ranks;          ///< those requested
   std::map<std::uint32_t, std::string> starts;  ///< likewise: environment and command line
 
   /// Its environment, and the words that it was started with: each ends with a NUL.
@@ -275,7 +275,7 @@ struct LostWorkers::Moment {
   const Rank& rank_of(const ListedProcess& process) {
     const auto [known, is_new] = ranks.try_emplace(process.pid);
     Rank& rank = known->second;
-    // What a rank has forked has all that it has.
+    // A process forked by a rank has everything that the rank has.
     if (!is_new || process.is_forked_only) return rank;
     const std::string& text = started_with(process.pid);
     const std::string_view run = variable(text, "TORCHELASTIC_RUN_ID");
@@ -324,7 +324,7 @@ struct LostWorkers::Moment {
     const Rank rank = rank_of(process);
     if (!is_first_of_rank(process)) return std::nullopt;
     // The store of a job on this host is in its launcher, which has ended if it closed the connection. If it reset it,
-    // nothing shows of it any more.
+    // no trace of it is left.
     const std::vector<ProcessLink> its = links.of(process.pid, rank.port);
     const bool has_closed =
         std::any_of(its.begin(), its.end(), [](const ProcessLink& link) { return link.is_meeting && link.has_ended; });
@@ -338,7 +338,7 @@ struct LostWorkers::Moment {
     return is_left && !may_have_launcher(process) ? std::optional(rank.port) : std::nullopt;
   }
 
-  /// Ray's have a title, and are connected to what started them.
+  /// Ray's workers have a title, and are connected to the process that started them.
   bool is_lost_of_ray(const ListedProcess& process) {
     if (process.is_forked_only || !process.name.starts_with("ray::")) return false;
     const std::vector<ProcessLink> its = links.of(process.pid);
@@ -347,7 +347,7 @@ struct LostWorkers::Moment {
     });
   }
 
-  /// What only serves workers, and ends with the last of them; what serves all programs of a GPU.
+  /// Processes that only serve workers, and end with the last of them; or that serve all programs of a GPU.
   [[nodiscard]] bool is_attendant(std::uint32_t pid) const {
     const ListedProcess* const process = find(pid);
     if (process == nullptr) return false;
@@ -368,11 +368,11 @@ struct LostWorkers::Moment {
     });
   }
 
-  /// Why somebody may find `pid` where it listens, who is neither of `lost` nor was started by them, in one clause.
+  /// Why somebody may find `pid` where it listens, other than `lost` and the processes they started, in one clause.
   std::string why_found(std::uint32_t pid, const Worker& worker, const std::map<std::uint32_t, Worker>& lost) {
     const auto at = sockets.addresses_of(pid);
     if (!at) return {};
-    // Each worker of Ray listens once for the others; if it listens again, it serves whomever it likes.
+    // Each worker of Ray listens once for the others; if it listens again, it may serve anybody.
     const bool listens_once = at->chosen.size() + at->assigned.size() == 1;
     for (const std::uint16_t port : at->chosen)
       if (port != worker.port && !(worker.is_of_ray && listens_once && port >= kFirstOfRay && port <= kLastOfRay))
@@ -409,7 +409,7 @@ struct LostWorkers::Moment {
     return {};
   }
 
-  /// Why somebody may wait for `pid`, in one clause, if only `lost` ones do not; empty: nobody does.
+  /// Why somebody other than `lost` ones may wait for `pid`, in one clause; empty: nobody does.
   std::string why_kept(std::uint32_t pid, const Worker& worker, const std::map<std::uint32_t, Worker>& lost) {
     const ListedProcess& process = *find(pid);
     if (process.session == pid && worker.port == 0)
@@ -489,7 +489,7 @@ LostWorkers::LostWorkers(const std::string& proc_root, const std::vector<ListedP
     else if (moment.is_lost_forkserver(process))
       workers_.try_emplace(process.pid);
   }
-  // Each that is kept may keep others, so until none is found.
+  // Each one that is kept may keep others, so this repeats until none is found.
   std::map<std::uint32_t, Worker> lost = workers_;
   for (const auto& [pid, sign] : in_use)
     if (lost.erase(pid) != 0) workers_[pid].kept = sign;

@@ -22,7 +22,7 @@ namespace vramtrack {
 namespace {
 
 constexpr std::size_t kMostDescriptors = 65536;
-/// More than the most mappings that a process can have by default, and some 100,000 connections.
+/// More than the maximum number of mappings of a process by default, and some 100,000 connections.
 constexpr std::size_t kTableBytes = std::size_t{16} << 20U;
 constexpr std::uint64_t kErrorOutput = 2;
 
@@ -61,7 +61,7 @@ std::optional<std::uint32_t> awaited_by(const std::string& path) {
   return std::nullopt;
 }
 
-/// The protocol of a socket whose connections this program does not read, as VSOCK or SCTP; empty: of another one.
+/// The protocol of a socket whose connections this program does not read, such as VSOCK or SCTP; otherwise empty.
 std::string unread_protocol(const std::string& path) {
   std::array<char, 64> buffer;
   const ssize_t length = ::getxattr(path.c_str(), "system.sockprotoname", buffer.data(), buffer.size());
@@ -89,7 +89,7 @@ std::optional<std::uint64_t> port_of(std::string_view address) {
 }
 
 /// The memory that a process shares, by device and inode, with its path, from the text of its maps. A file only if it
-/// is mapped for writing; devices not, as the driver's are shared by all its users.
+/// is mapped for writing; no devices, since the driver's are shared by all its users.
 std::map<std::string, std::string> shared_memory(std::string_view text) {
   std::map<std::string, std::string> out;
   while (!text.empty()) {
@@ -323,7 +323,7 @@ ProcessLink ProcessLinks::memory_of(std::uint32_t pid) {
   return out;
 }
 
-/// Root's may always, and always run: that they may shows nothing.
+/// Root's processes always may, and always run: that they may shows nothing.
 bool ProcessLinks::may_be_shared_unseen(std::uint32_t pid, const std::string& path) const {
   struct stat file {};
   if (!path.starts_with("/dev/shm/") || path.ends_with(" (deleted)") ||
@@ -361,7 +361,7 @@ const ProcessLinks::Tables& ProcessLinks::tables_of(std::uint32_t pid) {
       constexpr std::string_view kOpen = "01";
       constexpr std::string_view kClosedByPeer = "08";
       constexpr std::string_view kListens = "0A";
-      // Half closed by its own side, and still held (else it has no inode): it waits for what the other side sends.
+      // Half closed by its own side, but still held (else it has no inode): it waits for what the other side sends.
       const bool is_half = (state == "04" || state == "05") && inode && *inode != 0;
       const bool is_asking = state == "02";  // for a connection that the other side has not yet accepted
       if (inode && state == kListens) tables.servers[*inode] = port_of(local).value_or(0);
@@ -393,7 +393,7 @@ const ProcessLinks::Tables& ProcessLinks::tables_of(std::uint32_t pid) {
   return tables;
 }
 
-/// /proc does not show who is at the other end of a Unix socket; the kernel answers that on request, to everybody.
+/// /proc does not show who is at the other end of a Unix socket; the kernel reports it on request, to everybody.
 void ProcessLinks::read_unix_peers() {
   if (unix_peers_) return;
   unix_peers_.emplace();

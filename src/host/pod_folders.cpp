@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kIdLength = 64;
 constexpr std::string_view kLog = ".log";
 
-/// "a_b_c" in its three parts: names in Kubernetes have no '_'. False if they are not three.
+/// Splits "a_b_c" into its three parts: names in Kubernetes have no '_'. False if there are not exactly three.
 bool split(std::string_view name, std::array<std::string, 3>& parts) {
   const std::size_t first = name.find('_');
   const std::size_t second = first == std::string_view::npos ? first : name.find('_', first + 1);
@@ -55,8 +55,8 @@ Result<std::vector<PodFolder>> pods_by_folder(const std::string& logs) {
     if (split(name, parts)) pods.push_back({parts[0], parts[1], parts[2], {}});
   });
   if (!listed) return fail(listed.error());
-  // A pod that was made again under its name has another UID: the id of a container is then that of neither or of both,
-  // and only the one that is asked for together with its UID counts.
+  // A pod that was made again under its name has another UID: the id of a container then belongs to neither or to both,
+  // and only the one requested together with its UID counts.
   const Status linked = for_each_name(logs + "/containers", [&](const std::string& name) {
     if (!name.ends_with(kLog)) return;
     const std::string stem = name.substr(0, name.size() - kLog.size());

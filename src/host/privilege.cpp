@@ -19,7 +19,7 @@ namespace vramtrack {
 
 namespace {
 
-/// Of this thread; 0 where the kernel does not say.
+/// The capabilities of this thread; 0 if the kernel does not report them.
 std::uint64_t effective_capabilities() {
   std::ifstream in("/proc/self/status");
   std::uint64_t effective = 0;
@@ -33,7 +33,7 @@ bool is_regular(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
 }
 
-/// The file that a name without a slash stands for, as the shell finds it; else `program`.
+/// The file that a name without a slash stands for, as the shell finds it; otherwise `program`.
 std::string found_in_path(const std::string& program) {
   const char* const folders = std::getenv("PATH");
   if (program.find('/') != std::string::npos || folders == nullptr) return program;
@@ -46,13 +46,13 @@ std::string found_in_path(const std::string& program) {
   return program;
 }
 
-/// What may be the path of a file in an argument: the argument, and each absolute path in it.
+/// The parts of an argument that may be the path of a file: the argument, and each absolute path in it.
 std::vector<std::string> paths_in(const std::string& argument) {
   constexpr std::string_view kEnds = " \t\n\r\"'`=:,;|&<>()[]{}";  // of a word, in a shell's text, a list or an option
   std::vector<std::string> paths = {argument};
   for (std::size_t at = 0; at < argument.size();) {
     const std::size_t end = std::min(argument.find_first_of(kEnds, at), argument.size());
-    const std::size_t root = argument.find('/', at);  // not always its first letter: -I/opt/lib
+    const std::size_t root = argument.find('/', at);  // not always its first character: -I/opt/lib
     if (root < end) paths.push_back(argument.substr(root, end - root));
     at = end + 1;
   }

@@ -29,7 +29,7 @@ std::string process_file(std::string_view proc_root, std::uint32_t pid, std::str
   return path;
 }
 
-/// The value of "Key:\tvalue" in a status text; empty when absent.
+/// The value of "Key:\tvalue" in a status text; empty if absent.
 std::string_view status_value(std::string_view text, std::string_view key) {
   while (!text.empty()) {
     const std::string_view line = next_line(text);
@@ -50,7 +50,7 @@ std::string user_name(std::string_view uid_text) {
   return std::string(uid_text);
 }
 
-/// "/x/site-packages/vllm/_C.abi3.so" -> "vllm/"; empty elsewhere.
+/// "/x/site-packages/vllm/_C.abi3.so" -> "vllm/"; empty for other paths.
 std::string package_of(std::string_view path) {
   for (const std::string_view folder : {"/site-packages/", "/dist-packages/"}) {
     const std::size_t at = path.rfind(folder);
@@ -62,7 +62,7 @@ std::string package_of(std::string_view path) {
   return {};
 }
 
-/// All that is left of it is its entry, until its parent has reaped it.
+/// Only its entry is left, until its parent has reaped it.
 bool has_ended(char state) {
   return state == 'Z' || state == 'X';
 }
@@ -104,7 +104,7 @@ std::optional<ProcessStat> parse_stat(std::string_view text) {
   std::string_view rest = text.substr(close + 1);
   bool complete = false;
   std::uint64_t threads = 1;
-  // After the name come fields 3 (state) to 22 (start ticks), and in all kernels 24 (resident pages).
+  // The name is followed by fields 3 (state) to 22 (start ticks), and in all kernels 24 (resident pages).
   for (int field = 3; field <= 24; ++field) {
     rest.remove_prefix(std::min(rest.find_first_not_of(" \n"), rest.size()));
     const std::string_view value = rest.substr(0, rest.find_first_of(" \n"));

@@ -14,7 +14,7 @@ namespace {
 
 /// Pauses before the second, third and fourth read of a process's maps.
 constexpr std::array kMapsPauses = {std::chrono::seconds(10), std::chrono::seconds(60), std::chrono::seconds(300)};
-/// The kernel counts CPU time in hundredths of a second: over less than this the share would jump.
+/// The kernel counts CPU time in hundredths of a second: over a shorter time than this, the share would jump.
 constexpr double kCpuWindow_s = 0.9;
 
 }  // namespace
@@ -64,8 +64,8 @@ void ProcessWatch::check_identity(std::uint32_t pid, Entry& entry) {
   entry.checked_in_poll = poll_;
   const auto alive = process_alive(proc_root_, pid, path_);
   if (known && (!alive || alive->start_ticks == entry.info.start_ticks)) {
-    // Still listed though it has ended: the driver is tearing it down and its memory is still held, so the series goes
-    // on under the identity it had, without a load.
+    // Still listed although it has ended: the driver is tearing it down and its memory is still held, so the series
+    // continues under its old identity, without a load.
     if (alive)
       note_load(entry, *alive);
     else
@@ -179,7 +179,7 @@ bool ProcessWatch::close_entry(std::uint32_t pid, Entry& entry, Batch& out) {
     } else if (held.open && unanswered_in_poll_[held.device] != poll_) {
       held.open = false;
       out.loads.push_back({now_, held.series, {}});
-      // A process whose bytes were never known does not become known to hold none by leaving the list.
+      // That a process whose bytes were never known is no longer listed does not show that it holds none.
       if (held.bytes) out.samples.push_back({now_, held.series, 0});
     }
   }

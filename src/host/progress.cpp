@@ -17,20 +17,20 @@ namespace {
 
 /// If there are more processes than this, none are examined: such a machine has another problem.
 constexpr std::size_t kMostProcesses = 65536;
-/// Per process; if there are more, what the others do is not known, and nothing is concluded.
+/// Per process; if there are more, the activity of the others is unknown, and nothing is concluded.
 constexpr std::size_t kMostChildren = 1024;
 constexpr std::size_t kMostChildrenRead = 64;
-/// Of a process and its children.
+/// For a process and its children.
 constexpr std::size_t kMostThreads = 1024;
 /// Servers above a worker: uvicorn above its workers, a launcher above that.
 constexpr int kMostServersAbove = 3;
-/// Below this share of a core and this many bytes per second a process is idle: then it is worth a closer look.
+/// Below this share of a core and this many bytes per second, a process is idle, and worth a closer look.
 constexpr double kRestingCpu = 0.02;
 constexpr double kRestingIo = 4096;
-/// Where PyTorch's ranks meet by default.
+/// The port where PyTorch's ranks meet by default.
 constexpr std::array<std::uint16_t, 2> kMeetingPorts = {29400, 29500};
 
-/// The number behind "key:" at the beginning of a line.
+/// The number after "key:" at the beginning of a line.
 std::optional<std::uint64_t> number_at(std::string_view text, std::string_view key) {
   while (!text.empty()) {
     const std::string_view line = next_line(text);
@@ -39,7 +39,7 @@ std::optional<std::uint64_t> number_at(std::string_view text, std::string_view k
   return std::nullopt;
 }
 
-/// The same for an amount, which the kernel gives in kB of 2^10 bytes.
+/// The same for an amount, which the kernel reports in kB of 2^10 bytes.
 std::optional<std::uint64_t> kibibytes_at(std::string_view text, std::string_view key) {
   while (!text.empty()) {
     const std::string_view line = next_line(text);
@@ -52,7 +52,7 @@ std::optional<std::uint64_t> kibibytes_at(std::string_view text, std::string_vie
 }
 
 /// Whether a thread of the process or of its children has work for a core: it runs, or would if there were one. This
-/// program, which runs as it looks, is no sign of that.
+/// program itself, which runs while it looks, does not count.
 bool wants_core(const std::string& proc_root, std::uint32_t pid,
                 const std::multimap<std::uint32_t, std::uint32_t>& children) {
   std::array<char, 1024> buffer;
@@ -80,10 +80,10 @@ bool wants_core(const std::string& proc_root, std::uint32_t pid,
 
 }  // namespace
 
-/// What the environment says of the job that a process is a rank of.
+/// The job that a process is a rank of, according to its environment.
 struct ProgressReader::Job {
   bool is_rank = false;
-  std::set<std::uint16_t> ports;  ///< where its ranks meet
+  std::set<std::uint16_t> ports;  ///< the ports where its ranks meet
 };
 
 ProgressReader::ProgressReader(std::string proc_root, std::string sys_root)
@@ -171,14 +171,14 @@ void ProgressReader::read_parent(const Entry& process, const ProcessInfo& info, 
     known.parent_is_visible = true;
     known.parent_group = parent->group;
     known.parent_session = parent->session;
-    // Ray's have no pipe of their parent's.
+    // Ray's workers have no pipe of their parent's.
     if (into.helper && !info.name.starts_with("ray::"))
       known.parent_holds_pipe = holds_other_end(proc_root_, process.pid, parent->pid);
   }
   into.orphaned = before.parent_left || has_lost_its_starter(known);
 }
 
-/// What is mapped is read without a call: it shows as pages of files that become resident.
+/// Mapped files are read without a call: the reads show as pages of files that become resident.
 void ProgressReader::read_status(std::uint32_t pid, Before& before, ProcessProgress& into) const {
   std::array<char, 4096> buffer;
   const auto text = read_small_file(file(pid, "status").c_str(), buffer);
@@ -261,7 +261,7 @@ void ProgressReader::read_at_rest(const Entry& process, const ProcessInfo& info,
   }
   const Job job = job_of(process.pid);
   into.listening = sockets.of(process.pid, job.is_rank, job.ports);
-  // What launches ranks listens for them.
+  // The process that launches ranks listens for them.
   if (!into.listening || job.is_rank) return;
   const Entry* above = find(process.parent_pid);
   for (int i = 0; i < kMostServersAbove && above != nullptr && above->group == process.group; ++i) {

@@ -29,7 +29,7 @@ void close_keeping_errno(int fd) {
 std::optional<std::string_view> read_small_file(const char* path, std::span<char> buffer) {
   const int fd = ::open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return std::nullopt;
-  // /proc files hand over what fits in one read; a second read only confirms the end, so it is left out.
+  // /proc files deliver what fits in one read; a second read would only confirm the end, so it is omitted.
   const ssize_t got = read_again(fd, buffer.data(), buffer.size());
   close_keeping_errno(fd);
   if (got < 0) return std::nullopt;

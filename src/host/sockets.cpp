@@ -21,7 +21,7 @@ std::string_view after_last(std::string_view text, char c) {
   return text.substr(text.rfind(c) + 1);
 }
 
-/// The inodes of the sockets that `pid` has open; nullopt where they may not be read.
+/// The inodes of the sockets that `pid` has open; nullopt if they may not be read.
 std::optional<std::set<std::uint64_t>> sockets_of(const std::string& proc_root, std::uint32_t pid) {
   const std::string folder = proc_root + '/' + std::to_string(pid) + "/fd";
   DIR* const open = ::opendir(folder.c_str());
