@@ -37,7 +37,7 @@ bool explains(const SeriesView& process, const SeriesView& device) {
          suspect->pid_start_ticks == process.key.pid_start_ticks && device_key(device.key) == device_key(process.key);
 }
 
-/// The earliest onset given by a series of the same growth; `onset` is that of `series`.
+/// The earliest onset in a series of the same growth; `onset` is that of `series`.
 Timestamp first_onset(const View& view, const SeriesView& series, Timestamp onset) {
   if (is_of_ended_run(series) || (series.key.pid != 0 && series.verdict.end)) {
     for (const SeriesView* s : same_end(series, view))

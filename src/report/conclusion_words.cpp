@@ -307,8 +307,8 @@ std::string mark_words(const MarkGrowth& growth, const Scale& scale) {
                      growth.bytes_per_mark < 0 ? "-" : "+", scale.bytes(std::abs(growth.bytes_per_mark)));
 }
 
-/// What a finding explains: the verdict; for a device whose run has ended, what came after; for a process that ended
-/// without a leak, what came before.
+/// The subject of a finding's explanation: the verdict; for a device whose run has ended, what came after; for a
+/// process that ended without a leak, what came before.
 std::string_view label_of_reason(const SeriesView& s) {
   if (past_words(s).empty()) return "because";
   if (is_device(s)) return "now";

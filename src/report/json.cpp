@@ -39,7 +39,7 @@ json alert_words_line(const Alert& alert, const LineClock& clock, const Scale& s
   return out;
 }
 
-/// Bytes that are not UTF-8 (a command line may hold any) become U+FFFD; nothing throws.
+/// Bytes that are not UTF-8 (a command line may contain any) become U+FFFD; nothing throws.
 std::string dump(const json& value) {
   return json_text(value) + '\n';
 }

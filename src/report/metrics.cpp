@@ -27,7 +27,7 @@ using metrics::Labels;
 constexpr auto kCounter = metrics::kCounter;
 constexpr std::size_t kContainerId = 64;  ///< hex digits; LXC's containers, which are machines, have names
 
-/// A device and the living processes on it.
+/// A device and the live processes on it.
 struct Device {
   const SeriesView* used = nullptr;
   const SeriesView* reserved = nullptr;
@@ -37,7 +37,7 @@ struct Device {
   std::string host;                            ///< as in SeriesKey::host
   Labels labels;
 
-  [[nodiscard]] const std::string& number() const { return labels[1].second; }     ///< empty: not known
+  [[nodiscard]] const std::string& number() const { return labels[1].second; }     ///< empty: unknown
   [[nodiscard]] const std::string& host_name() const { return labels[2].second; }  ///< as people know it
 };
 
@@ -104,7 +104,7 @@ void add_memory(Families& out, const std::vector<Device>& devices) {
     if (device.capacity_bytes) total.add(*device.capacity_bytes, d.labels);
     shares.add(device.shares_host_memory ? 1.0 : 0.0, d.labels);
     peak.add(d.used->peak_bytes, d.labels);
-    if (d.used->paused) continue;  // its last figures are out of date: leave them out
+    if (d.used->paused) continue;  // its last figures are out of date: omit them
     if (d.unattributed != nullptr) rest.add(d.unattributed->used_bytes, d.labels);
     if (d.unattributed != nullptr) unreleased.add(d.unattributed->unreleased_bytes, d.labels);
     used.add(d.used->used_bytes, d.labels);
@@ -168,7 +168,7 @@ void add_health(Families& out, const std::vector<Device>& devices, Timestamp now
   }
 }
 
-/// What the process is a part of: a job, a pod, a container, else what was started on its host.
+/// The work that the process is a part of: a job, a pod, a container, else what was started on its host.
 std::string work_of_process(const ProcessKey& key, const ProcessInfo& who, const PodName& name,
                             const std::string& host_name, const MetricsOptions& options) {
   if (std::string work = work_of(who.slurm_job.substr(0, who.slurm_job.find('.')), name.space, name.pod); !work.empty())
@@ -215,7 +215,7 @@ Labels labels_of_finding(const Device& d) {
   return labels;
 }
 
-/// The labels of the process that leaks; empty: none is visible.
+/// The labels of the process that leaks; empty if none is visible.
 Labels labels_of_suspect(const Device& d, const MetricsOptions& options) {
   const Verdict& v = d.used->verdict;
   if (!v.finding.leak || !v.suspect || v.suspect->pid == 0) return {};
@@ -276,7 +276,7 @@ void add_verdicts(Families& out, const View& view, const std::vector<Device>& de
   }
 }
 
-/// The subsequent figures. If nothing is known yet there are none, which is different from zero.
+/// The subsequent figures. If nothing is known yet, there are none, which is different from zero.
 void add_figures(Families& out, const std::vector<Device>& devices) {
   Family confidence(out, "vramtrack_confidence_ratio", "Probability that the device's memory leaks, 0 to 1.");
   Family growth(out, "vramtrack_growth_bytes_per_second", "Growth of memory use: median of the estimate.");

@@ -15,12 +15,12 @@ using json = Json;
 
 constexpr std::string_view kSchema = "vramtrack.trace_report.v1";
 constexpr std::size_t kMostNotes = 16;
-/// What a line allocated for so long and still holds is its growth.
+/// Memory that a line allocated this long ago and still holds is its growth.
 constexpr double kGrowthOver_s = 900;
-/// Unless it has allocated nothing for as long.
+/// Unless it has allocated nothing for this long.
 constexpr double kStopped_s = 120;
 
-/// A member of `object`; null if it has none of that name. A run's answer may come from another version and from
+/// A member of `object`; null if there is none with that name. A run's answer may come from another version and from
 /// another user, so nothing is taken for granted.
 const json& member(const json& object, const char* name) {
   static const json none;

@@ -129,8 +129,8 @@ void fact_lines(std::string& out, const std::vector<Fact>& facts) {
   }
 }
 
-/// " over 1h 00m, every 5s"; nothing for a single sample. If the samples are not at the usual interval throughout, says
-/// so.
+/// " over 1h 00m, every 5s"; nothing for a single sample. If the samples are not at the usual interval throughout,
+/// adds that.
 std::string sampling(const SeriesView& s, const Scale& scale) {
   const double length_s = s.first && s.last ? seconds_between(*s.first, *s.last) : 0.0;
   if (length_s <= 0) return {};
