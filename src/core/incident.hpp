@@ -18,7 +18,7 @@
 namespace vramtrack {
 
 /// Whether the leak that `whole` shows includes the one that `part` shows: a device covers its parts, a process what
-/// its allocator reports, and reserved memory what is allocated in it. Pure.
+/// its allocator reports, and allocated memory the memory reserved for it. Pure.
 bool speaks_for(const SeriesKey& whole, const SeriesKey& part);
 
 /// An alert and the series it belongs to. Both must outlive it.

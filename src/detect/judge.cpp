@@ -127,7 +127,7 @@ bool Judge::is_news(const Evidence& e) const {
   return confidence_in(e) >= std::max(config_.confidence_threshold, has_time ? kEarlyNews : 0);
 }
 
-/// Evidence held from before does not help a window that shows none itself: such a window belongs to another, steeper
+/// Evidence held from before does not help a window that shows none itself: it belongs to another, steeper rise.
 bool Judge::suspects(const Evidence& e) const {
   return e.probability >= kKeepProbability && e.material && e.admissible() && !beyond_horizon(e) && is_news(e) &&
          samples_ >= static_cast<std::uint64_t>(config_.minimum_samples);

@@ -89,7 +89,7 @@ constexpr double kBeforeLoad_s = 2 * kSecondsPerMinute;
 
 // The rising half of a day's load.
 
-/// The windows that it may fill, the least life of the memory at that rate; kDaySeen_s: a quiet time before it that
+/// The windows it may fill, the least life of memory at that rate; kDaySeen_s: quiet before it, which rules it out.
 constexpr double kDayLeast_s = 1 * kSecondsPerHour;
 constexpr double kDayMost_s = 13 * kSecondsPerHour;
 constexpr double kDayLife_s = 6 * kSecondsPerHour;

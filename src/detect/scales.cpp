@@ -16,7 +16,7 @@ constexpr float kForgetting = 0.9F;
 constexpr float kMedians = 5;
 /// ... and the third makes z this for any size.
 constexpr float kSign = 1.5F;
-/// An increment that gains less than this (nats, in either direction) hardly counts: evidence might as well begin after
+/// An increment that gains less than this (nats, up or down) hardly counts: evidence may as well begin after it.
 constexpr float kHardlyWeighs = 0.1F;
 constexpr float kLn2 = 0.6931472F;
 

@@ -38,7 +38,7 @@ class Standstill {
   /// Times must not decrease. O(1) on average.
   void observe(Timestamp time, double bytes, const Move& move);
 
-  /// Since a move was last known, or since the first observation: a level that is higher but not known to be held may
+  /// Since a move was last known, or since the first observation: a higher level not known to be held may continue.
   [[nodiscard]] double still_s() const { return begun_ ? seconds_between(moved_, last_) : 0; }
   /// How long it has stayed within a quantum of the level of its last move, counted from when it reached that level. A
   /// higher level may be a move; a level that falls and recovers may rise from fall to fall.

@@ -6,7 +6,7 @@
 
 namespace vramtrack {
 
-/// "torchrun pid 4242": the process started by a person, a service manager or a timer, of which `pid` is a part: itself
+/// "torchrun pid 4242": the process started by a person, a service manager or a timer that `pid` belongs to: itself or
 /// the farthest of its parents below a session (ssh, tmux, a notebook server), an interactive shell, init, and programs
 /// of another user. So the ranks and workers of one run share it, and two runs of one user differ. By its short name,
 /// since a command line may be secret. If parents have ended, the remaining ones count: call it once, and keep the

@@ -202,7 +202,7 @@ Status Packer::merge_hours(Compressor& compressor) {
 }
 
 /// By the uptime at which a row was written: its samples are at least that old. Their own times do not show their age,
-/// because the clock may have been set. The events of devices are kept as long as their minutes.
+/// because the clock may have been set. The maxima of devices' gauges are kept as long as their minutes.
 Status Packer::expire() {
   const std::int64_t raw_ns = older_than(uptime_ns_, config_.raw_hours * 3600.0);
   const std::int64_t minute_ns = older_than(uptime_ns_, config_.minute_days * 86400.0);
