@@ -31,10 +31,10 @@ enum class Place : std::uint8_t {
 ///     reStructuredText ("::"), or addresses a reader, or the text is a document (`is_document`) that speaks of the
 ///     block: the line is a sentence ("It prints:"; "Output:" is a label), or further text follows the block.
 ///   - change: its line is a sentence, the text shows a diff, and nobody writes of themselves.
-/// Neither a list nor an example, if somebody writes of themselves, or the line that introduces it reports what happened.
-/// A block that has what only a run writes (a time, a level, a place in code, a traceback, a prompt, a pid, the status
-/// of a program that ended, an address, a path of a user, more than three lines) is a run, wherever it is pasted. Never
-/// reads further than kPlaceBeforeBytes and kPlaceAfterBytes. O(1).
+/// Neither a list nor an example, if somebody writes of themselves, or the line that introduces it reports what
+/// happened. A block that has what only a run writes (a time, a level, a place in code, a traceback, a prompt, a pid,
+/// the status of a program that ended, an address, a path of a user, more than three lines) is a run, wherever it is
+/// pasted. Never reads further than kPlaceBeforeBytes and kPlaceAfterBytes. O(1).
 Place place_of(std::string_view text, std::size_t begin, std::size_t end, bool is_document);
 
 /// Whether `text` begins with its title, as documents do and reports and logs do not: "# Title", "Title" over a line of
