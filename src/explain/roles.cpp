@@ -237,7 +237,9 @@ std::vector<Size> sizes_of(std::string_view line) {
                                  (line[end] == '.' && end + 1 < line.size() && is_digit(line[end + 1]))));
       // "gpumem_alloc:2339": a source line of a program.
       const bool is_line = at > 1 && line[at - 1] == ':' && is_part(line[at - 2]) && *number < 1e5;
-      if (!size.has_unit && (!is_whole || goes_on || is_suffix || is_line)) {
+      // "collectionID=444227381339095701"
+      const bool is_id = at > 2 && (line[at - 1] == '=' || line[at - 1] == ':') && line.substr(at - 3, 2) == "id";
+      if (!size.has_unit && (!is_whole || goes_on || is_suffix || is_line || is_id)) {
         at = std::max(end, at + 1);
         continue;
       }

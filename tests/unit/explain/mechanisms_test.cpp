@@ -26,6 +26,8 @@ TEST(Facts, ANumberBeforeAnotherNounIsNoSize) {
   // https://github.com/milvus-io/milvus/issues/27057
   const std::string list = "ivf::list: failed to allocate a big enough list to hold all data (requested size: 493 ";
   EXPECT_EQ(figure(list + "records, selected size: 512 records)", Figure::asked), 0);
+  EXPECT_EQ(figure("[collectionID=444227381339095701] " + list + "records, selected size: 512 records)", Figure::asked),
+            0);
   EXPECT_EQ(figure(list + "bytes, selected size: 512 bytes)", Figure::asked), 493);
   EXPECT_EQ(figure("gpu: allocation of size 1048576 fails now", Figure::asked), 1048576);
 }
