@@ -476,7 +476,8 @@ TEST(LogCases, ANumberInANameOrOfAnotherWordInBracketsIsNoAmount) {
   for (int i = 0; i < 5; ++i) text += fmt::format("GPU memory usage (round: {}): {}.5 MB\n", i, 31 + i);
   const auto rounds = read_text(text);
   ASSERT_EQ(rounds.error, "");
-  EXPECT_THAT(rounds.device("0"), ElementsAre(Pair(_, 31), Pair(_, 32), Pair(_, 33), Pair(_, 34), Pair(_, 35)));
+  EXPECT_THAT(rounds.device("0"),
+              ElementsAre(Pair(_, 31.5), Pair(_, 32.5), Pair(_, 33.5), Pair(_, 34.5), Pair(_, 35.5)));
   text.clear();
   for (int i = 0; i < 5; ++i) text += fmt::format("10:00:0{} gpu0_process_mem_76176 = {} MiB\n", i, 640 + i);
   const auto named = read_text(text);
