@@ -128,7 +128,7 @@ class Scenarios(unittest.TestCase):
         self.assertNotIn("per_process_memory_fraction", said)
         said = self.run_it("simulate", "moved.toml", "--explain")
         self.assertRegex(said, r"is now 9\.0 GiB: dmem\.max of /pod")
-        self.assertRegex(said, r"9\.0 GiB, by dmem\.max of /pod, of which 2 processes ")
+        self.assertRegex(said, r"9\.0 GiB by dmem\.max of /pod, of which 2 processes ")
 
     def test_a_wall_that_is_wrong_is_named_with_its_line(self):
         for change, words in (('processes = ["trainer"]', "there is no [[process]] 'trainr'"), ('name = "dmem.max of /pod"', "is required"),
