@@ -35,19 +35,18 @@ struct Workload {
 /// The series' GPU.
 struct Identity {
   DeviceInfo device;      ///< with `host`; without the capacity
-  bool has_uuid = false;  ///< its id is one in the world, whatever its host is called; else it is one on its host
+  bool has_uuid = false;  ///< its id is unique, whatever its host is called; otherwise it is unique within its host
   bool is_host_of_scrape = false;  ///< `host` is an exporter's pod, or an address: for lack of the machine's name
   Workload workload;
   std::uint32_t pid = 0;  ///< of a process's series
   std::string process_name;
 };
-/// nullopt: no label names a GPU. This is the one place that says what is one GPU, and whose labels are the work's:
+/// nullopt: no label names a GPU. Only this function decides which labels identify a GPU, and which belong to the work:
 ///  * A UUID is a GPU, with or without "GPU-", in letters of either case; with a MIG instance it is that instance. Any
-///    other id, and the index, is one on its host.
-///  * Namespace, pod, container and image are the work's together, or none is. Where Prometheus has moved one of them
-///  to
-///    "exported_...", those not moved are the scrape's (honor_labels: false). What `roster` knows as an exporter's pod,
-///    or what is called like the job of the scrape, is never the work's.
+///    other id, and the index, is unique only within its host.
+///  * Either namespace, pod, container and image all belong to the work, or none does. If Prometheus has renamed one of
+///    them to "exported_...", the others are the scrape's (honor_labels: false). A pod that `roster` lists as an
+///    exporter's, or that has the name of the scrape's job, is never the work's.
 std::optional<Identity> identify(const Labels& labels, const Exporter& exporter, const WorkloadLabels& names,
                                  const Roster& roster);
 

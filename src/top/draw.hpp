@@ -11,9 +11,8 @@ namespace vramtrack::top {
 inline constexpr int kLeastWidth = 60;
 inline constexpr int kLeastHeight = 16;
 
-/// The whole screen: header line, page, key line, and overlays. Below 60x16 a single message instead. Cost: O(series +
-/// cells); about a millisecond with 8 devices and 64 processes.
-/// + cells); about a millisecond with 8 devices and 64 processes.
+/// Draws the whole screen: header line, page, key line, and overlays. On a screen smaller than 60x16, it draws a single
+/// message instead. Cost: O(series + cells); about a millisecond with 8 devices and 64 processes.
 void draw(Screen& screen, const Model& model);
 
 /// Name, conclusion, forecast and reasons of one device: shown by the predict page and a wide
