@@ -73,6 +73,16 @@ def test_the_error_behind_an_error():
         assert vramtrack.explain(error).cause == "fragmentation"
 
 
+def test_a_leak_error_is_no_message_and_the_error_before_it_is():
+    leak = vramtrack.LeakError("GPU memory grows 1.00 MiB/iteration; the limit is 0.20 MiB/iteration; call 101 ran out of memory")
+    assert vramtrack.explain(leak) is None
+    leak.__context__ = RuntimeError(MESSAGE)
+    explanation = vramtrack.explain(leak)
+    assert explanation.cause == "fragmentation" and len(explanation.failures) == 1
+    leak.__context__.__cause__ = leak  # a circle
+    assert vramtrack.explain(leak).cause == "fragmentation"
+
+
 def test_pinned_memory_is_seen_in_the_traceback():
     def pin_memory():
         raise RuntimeError("CUDA error: out of memory")
@@ -123,3 +133,64 @@ def test_the_plugin_prints_it(pytester):
     result = pytester.runpytest_subprocess(*plugin_options(), "-p", "no:cacheprovider", "--vramtrack")
     text = result.stdout.str()
     assert text.count("vramtrack: FRAGMENTATION") == 1
+
+
+VERDICTS = f"""
+    import pytest, vramtrack
+
+    MIB = 2**20
+    device = vramtrack.SimulatedDevice()
+    vramtrack.set_default_source(device)
+    MESSAGE = {MESSAGE!r}
+
+    @pytest.mark.limit_gpu_leaks("0.2 MiB/iter", collect=False)
+    def test_leaks():
+        device.allocate(MIB)
+
+    def test_leaks_in_a_part(gpu_leaks):
+        gpu_leaks.check(lambda: device.allocate(MIB), collect=False)
+
+    def test_leaks_until_memory_is_full(gpu_leaks):
+        def body():
+            held.append(0)
+            if len(held) > 100:
+                raise RuntimeError(MESSAGE)
+            device.allocate(2 * MIB)
+
+        held = []
+        gpu_leaks.check(body, collect=False)
+
+    def test_checks():
+        vramtrack.check(lambda: device.allocate(MIB), collect=False)
+"""
+OWN = """
+
+    @pytest.mark.limit_gpu_leaks
+    def test_raises():
+        raise RuntimeError(MESSAGE)
+
+    def test_fails_in_its_own_words():
+        pytest.fail(MESSAGE)
+
+    def test_leaks_after_it(gpu_leaks):
+        try:
+            raise RuntimeError(MESSAGE)
+        except RuntimeError:
+            gpu_leaks.check(lambda: device.allocate(MIB), collect=False)
+"""
+
+
+def test_a_leak_found_by_vramtrack_is_no_out_of_memory_message(pytester):
+    pytester.makepyfile(VERDICTS)
+    result = pytester.runpytest_subprocess(*plugin_options(), "-p", "no:cacheprovider", "--vramtrack")
+    result.assert_outcomes(failed=4)
+    text = result.stdout.str()
+    assert text.count("GPU memory grows ") >= 4 and "call 101 ran out of memory" in text
+    assert "Captured out of memory" not in text
+
+
+def test_what_the_test_itself_raised_is_explained_beside_a_leak(pytester):
+    pytester.makepyfile(VERDICTS + OWN)
+    result = pytester.runpytest_subprocess(*plugin_options(), "-p", "no:cacheprovider", "--vramtrack")
+    result.assert_outcomes(failed=7)
+    assert result.stdout.str().count("vramtrack: FRAGMENTATION") == 3

@@ -1,4 +1,5 @@
-"""The package's own exceptions. Invalid values raise ValueError."""
+"""The package's own exceptions. Invalid values raise ValueError. An exception whose `is_verdict` is true holds vramtrack's own words
+about memory; explain() looks only at the errors that led to it."""
 
 
 class NoDeviceError(RuntimeError):
@@ -11,6 +12,8 @@ class SimulatedOutOfMemoryError(RuntimeError):
 
 class LeakError(AssertionError):
     """A leak gate failed: memory grows with every iteration. `result` has the figures and `sites` the lines that grow."""
+
+    is_verdict = True
 
     def __init__(self, message, result=None, sites=()):
         super().__init__(message)

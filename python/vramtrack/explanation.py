@@ -5,7 +5,7 @@ import json
 import sys
 import traceback
 from dataclasses import dataclass
-from typing import Any, Dict, Optional, Tuple, Union
+from typing import Any, Dict, List, Optional, Set, Tuple, Union
 
 from vramtrack import _core
 
@@ -37,9 +37,22 @@ class Explanation:
         return self.text
 
 
+def _program_words(error: BaseException) -> str:
+    """The tracebacks of an error and of those that led to it, without vramtrack's own verdicts."""
+    tracebacks: List[str] = []
+    seen: Set[int] = set()
+    one: Optional[BaseException] = error
+    while one is not None and id(one) not in seen:
+        seen.add(id(one))
+        if not getattr(one, "is_verdict", False):
+            tracebacks.insert(0, "".join(traceback.format_exception(type(one), one, one.__traceback__, chain=False)))
+        one = one.__cause__ if one.__suppress_context__ else one.__context__
+    return "\n".join(tracebacks)
+
+
 def explain(error: Union[BaseException, str, bytes]) -> Optional[Explanation]:
     """Explains an out-of-memory error, by its message and those of the errors that led to it, or the messages in a text. None: there is
-    no such message that vramtrack knows.
+    no such message that vramtrack knows. What vramtrack itself raised about a leak (LeakError) is no such message.
 
     try:
         train()
@@ -48,7 +61,7 @@ def explain(error: Union[BaseException, str, bytes]) -> Optional[Explanation]:
         raise
     """
     if isinstance(error, BaseException):
-        error = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        error = _program_words(error)
     text = error.encode("utf-8", "replace") if isinstance(error, str) else bytes(error)
     explained = _core.explain(text)
     if explained is None:

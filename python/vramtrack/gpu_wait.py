@@ -6,9 +6,8 @@ import shutil
 import subprocess
 from typing import Any, Iterable, List, Union
 
-import pytest
-
 from vramtrack.printable import printable
+from vramtrack.pytest_outcome import fail, skip
 
 _MET, _TIME_OVER = 0, 1
 
@@ -42,14 +41,14 @@ class GpuWait:
         said = done.stderr.decode(errors="replace").strip()
         said = "\n".join(printable(line) for line in said.splitlines()) or f"{command[0]} wait ended with {done.returncode}"
         if done.returncode != _TIME_OVER and "no GPU found" in said and self._no_gpu == "skip":
-            pytest.skip(said)
-        pytest.fail(said, pytrace=False)
+            skip(said)
+        fail(said)
 
     @staticmethod
     def _program() -> str:
         __tracebackhide__ = True
         found = os.environ.get("VRAMTRACK_PROGRAM") or shutil.which("vramtrack")
         if found is None:
-            pytest.fail("gpu_wait needs the program vramtrack, which the Python package does not contain: install it, "
-                        "or name it in VRAMTRACK_PROGRAM", pytrace=False)  # fmt: skip
+            fail("gpu_wait needs the program vramtrack, which the Python package does not contain: install it, "
+                 "or name it in VRAMTRACK_PROGRAM")  # fmt: skip
         return found

@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 import pytest
 
 from vramtrack.printable import printable
+from vramtrack.pytest_outcome import fail, skip
 
 _DEFAULT_LIMIT = "0.2 MiB/iter"
 _reports: List[Tuple[str, Any]] = []
@@ -117,8 +118,8 @@ def _require_gpu(config: Any, options: Dict[str, Any]) -> None:
     else:
         return
     if _no_gpu(config) == "skip":
-        pytest.skip(reason)
-    pytest.fail(f"{reason}; or pass --vramtrack-no-gpu=skip to skip such tests", pytrace=False)
+        skip(reason)
+    fail(f"{reason}; or pass --vramtrack-no-gpu=skip to skip such tests")
 
 
 def _counted(item: Any, body: Callable[[], Any]) -> Callable[[], Any]:
@@ -149,7 +150,7 @@ def _gated(item: Any, body: Callable[[], Any], limit: Any, options: Dict[str, An
     try:
         check_arguments(limit, options, "gpu_leaks.check()")
     except (TypeError, ValueError) as error:
-        pytest.fail(str(error), pytrace=False)
+        fail(str(error))
     _require_gpu(item.config, options)
     report = run_gate(_counted(item, body), limit, **options)
     result = report.result
@@ -164,11 +165,11 @@ def _gated(item: Any, body: Callable[[], Any], limit: Any, options: Dict[str, An
     ]
     _reports.append((item.nodeid, report))
     if report.failed:
-        pytest.fail(f"GPU memory {report}", pytrace=False)
+        fail(f"GPU memory {report}")
     if report.inconclusive:
         if (item.config.getoption("--vramtrack-inconclusive") or item.config.getini("vramtrack_inconclusive")) == "fail":
-            pytest.fail(f"the leak gate is inconclusive: GPU memory {report}", pytrace=False)
-        pytest.skip(f"the leak gate is inconclusive: GPU memory {report.because}")
+            fail(f"the leak gate is inconclusive: GPU memory {report}")
+        skip(f"the leak gate is inconclusive: GPU memory {report.because}")
     return report
 
 
