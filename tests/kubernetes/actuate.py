@@ -142,7 +142,7 @@ class OnKubernetes(unittest.TestCase):
         with Actuator() as a:
             a.post(a.alert())
             until(lambda: "would: evict the pod" in a.log(), 20, "the last step")
-            self.assertIn("would: run 'kubectl exec --namespace {namespace} {pod-name} -- kill -USR1 1' to let pid", a.log())
+            self.assertIn("would: run 'kubectl exec --namespace {namespace} {pod-name} -- kill -USR1 1' to make pid", a.log())
             self.assertIn("would: cordon the Kubernetes node n1 because of pid", a.log())
             a.two_rounds()
             self.assertEqual((a.recorder.exchanges, a.saves()), ([], []))
