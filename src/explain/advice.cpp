@@ -335,18 +335,34 @@ std::string step_of(const Failure& f) {
 
 }  // namespace
 
+namespace {
+/// Whether advice names an option that the text calls ignored or unsupported.
+bool names_refused(const Failure& f, std::string_view advice) {
+  const std::string words = lower(advice);
+  return std::any_of(f.refused.begin(), f.refused.end(),
+                     [&](const std::string& option) { return words.find(option) != std::string::npos; });
+}
+}  // namespace
+
 std::string next_step_of(const Failure& f) {
-  std::string step = step_of(f);
-  const std::string words = lower(step);
-  for (const std::string& option : f.refused)
-    if (words.find(option) != std::string::npos)
-      step += fmt::format("; {} has no effect here, according to the text", printable(option));
-  return step;
+  const std::string step = step_of(f);
+  if (!names_refused(f, step)) return step;
+  // Its alternatives that the text allows.
+  std::string out;
+  for (std::string_view rest = step; !rest.empty();) {
+    constexpr std::string_view kOr = ", or ";
+    const std::size_t end = std::min({rest.find(kOr), rest.find("; "), rest.size()});
+    const std::string_view one = rest.substr(0, end);
+    if (!names_refused(f, one)) out += fmt::format("{}{}", out.empty() ? "" : kOr, one);
+    rest.remove_prefix(std::min(rest.size(), end + (rest.substr(end).starts_with(kOr) ? kOr.size() : 2)));
+  }
+  return out.empty() ? fmt::format("use less at once: {}", less_of(f)) : out;
 }
 
 std::string missing_evidence_for(const Failure& f) {
-  if (f.remarks.advised.empty()) return decider_of(f);
-  return fmt::format("{}; meanwhile, {}", decider_of(f), own_advice(f));
+  const std::string own = f.remarks.advised.empty() ? std::string() : own_advice(f);
+  if (own.empty() || names_refused(f, own)) return decider_of(f);
+  return fmt::format("{}; meanwhile, {}", decider_of(f), own);
 }
 
 }  // namespace vramtrack::explain

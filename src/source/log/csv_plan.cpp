@@ -496,15 +496,18 @@ void choose_index(const Rows& rows, ColumnPlan& plan) {
   }
 }
 
-/// Whether the index counts through the GPUs, or each of its values occurs once in a reading.
+/// Whether the index numbers the GPUs, of all rows or of each machine or job.
 bool is_index(const Rows& rows, const ColumnPlan& plan) {
-  if (behaves_like_index(rows, static_cast<std::size_t>(plan.index), plan.time)) return true;
   std::vector<std::string_view> values, times;
+  std::vector<std::string> owners;
   for (const auto& row : rows) {
     values.push_back(cell(row, plan.index));
     times.push_back(plan.time >= 0 ? cell(row, plan.time) : std::string_view{});
+    if (plan.series.empty()) continue;
+    owners.emplace_back();
+    for (const int column : plan.series) (owners.back() += cell(row, column)) += '\n';
   }
-  return goes_round(values, times);
+  return numbers_gpus(values, times, owners, plan.time >= 0);
 }
 
 /// The cells of a column; none if `column` is below 0.

@@ -197,6 +197,11 @@ void find_series_keys(const std::vector<JsonValue>& objects, Survey& out) {
 void find_measures(const std::vector<JsonValue>& objects, Survey& out) {
   std::map<std::string, std::pair<std::string, std::vector<std::vector<std::string>>>> indexes;
   FigureReader reader(out.keys);
+  const auto owner_of = [&](const JsonValue& object) {
+    std::string owner;
+    for (const std::string& key : out.keys.series) (owner += series_text(object, key)) += '\n';
+    return owner;
+  };
   for (const JsonValue& object : objects) {
     const JsonValue* const time = object.find(out.time_key);
     for (const JsonFigure& figure : reader.read(object)) {
@@ -204,18 +209,18 @@ void find_measures(const std::vector<JsonValue>& objects, Survey& out) {
       auto& [name, rows] = indexes[figure.owner.unsure_index];
       if (name.empty()) name = figure.name;
       if (name == figure.name)
-        rows.push_back({figure.owner.index_text, time != nullptr ? time->text() : std::string()});
+        rows.push_back({figure.owner.index_text, time != nullptr ? time->text() : std::string(), owner_of(object)});
     }
   }
   for (const auto& [key, of] : indexes) {
-    std::vector<std::vector<std::string_view>> rows;
     std::vector<std::string_view> values, times;
+    std::vector<std::string> owners;
     for (const auto& row : of.second) {
-      rows.push_back({row[0], row[1]});
       values.emplace_back(row[0]);
       times.emplace_back(row[1]);
+      if (!out.keys.series.empty()) owners.push_back(row[2]);
     }
-    if (!behaves_like_index(rows, 0, 1) && !goes_round(values, times)) out.keys.measures.push_back(key);
+    if (!numbers_gpus(values, times, owners, true)) out.keys.measures.push_back(key);
   }
 }
 

@@ -415,4 +415,28 @@ bool are_merged(std::span<const double> times_s, std::span<const double> values)
          evenness({times_s.begin(), times_s.end()}) <= kUneven;
 }
 
+bool numbers_gpus(std::span<const std::string_view> values, std::span<const std::string_view> times,
+                  std::span<const std::string> owners, bool has_time) {
+  struct Column {
+    std::vector<std::string_view> values, times;
+    [[nodiscard]] bool counts(bool has_time) const {
+      std::vector<std::vector<std::string_view>> rows;
+      for (std::size_t i = 0; i < values.size(); ++i) rows.push_back({values[i], times[i]});
+      return behaves_like_index(rows, 0, has_time ? 1 : -1) || goes_round(values, times);
+    }
+  };
+  const Column all{{values.begin(), values.end()}, {times.begin(), times.end()}};
+  if (all.counts(has_time)) return true;
+  constexpr std::size_t kFewestRows = 4;
+  std::map<std::string_view, Column> of_owner;
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    Column& column = of_owner[owners[i]];
+    column.values.push_back(values[i]);
+    column.times.push_back(times[i]);
+  }
+  return of_owner.size() > 1 && std::all_of(of_owner.begin(), of_owner.end(), [&](const auto& of) {
+           return of.second.values.size() >= kFewestRows && of.second.counts(has_time);
+         });
+}
+
 }  // namespace vramtrack

@@ -75,6 +75,12 @@ bool may_be_id(std::string_view title);
 bool goes_round(std::span<const std::string_view> values, std::span<const std::string_view> times,
                 std::span<const double> used = {});
 
+/// Whether the values of a column number GPUs: they count through them (behaves_like_index()) or go round. Machines and
+/// jobs number their GPUs each from 0: `owners` has the machine or job of the same rows, or is empty, and the values
+/// may also do so among the rows of each. `times` as above; `has_time`: they are not empty.
+bool numbers_gpus(std::span<const std::string_view> values, std::span<const std::string_view> times,
+                  std::span<const std::string> owners, bool has_time);
+
 /// Whether numbers under a title that names machines only repeat the ids of GPUs: each of several goes with an id of
 /// its own, as rocm-smi's "Node ID" of each device. `ids` are those of the same rows. Other texts are names. O(rows).
 bool repeat_ids(std::span<const std::string_view> numbers, std::span<const std::string_view> ids);

@@ -215,5 +215,22 @@ TEST(Facts, WhatTheWriterFoundLaterIsNoRequest) {
   EXPECT_EQ(figure(text + "The size of the request was 2GB.", Figure::asked), 2 * kGiB);
 }
 
+TEST(Advice, WhatTheTextCallsIgnoredIsLeftOut) {
+  const auto step = [](const std::string& text) {
+    const auto explanation = explain(read_messages(text));
+    return explanation ? explanation->next_step : std::string();
+  };
+  const std::string torch =
+      "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 24.00 GiB "
+      "of "
+      "which 1.10 GiB is free. Of the allocated memory 12.00 GiB is allocated by PyTorch, and 9.00 GiB is reserved by "
+      "PyTorch but unallocated.\n";
+  EXPECT_NE(step(torch).find("ALLOC_CONF"), std::string::npos);
+  const std::string ignored =
+      step("WARNING: PYTORCH_CUDA_ALLOC_CONF is ignored because the backend is cudaMallocAsync\n" + torch);
+  EXPECT_EQ(ignored.find("ALLOC_CONF"), std::string::npos) << ignored;
+  EXPECT_NE(ignored.find("sizes repeat"), std::string::npos) << ignored;
+}
+
 }  // namespace
 }  // namespace vramtrack::explain

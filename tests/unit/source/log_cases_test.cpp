@@ -495,6 +495,27 @@ TEST(LogCases, AnArrowEndsWhatAFigureIsOf) {
   EXPECT_EQ(r.samples.size(), 10U);
 }
 
+TEST(LogCases, MachinesAndJobsNumberTheirGpusEachFromZero) {
+  for (const char* const owner : {"host", "job"}) {
+    std::string csv = fmt::format("time,{},gpu,gpu_mem_used_mib\n", owner);
+    std::string json;
+    for (int i = 0; i < 30; ++i)
+      for (const char* const name : {"n1", "n2"})
+        for (int gpu = 0; gpu < 2; ++gpu) {
+          const int used = (gpu == 0 ? 4000 + 60 * i : 7000);
+          csv += fmt::format("2026-03-01 10:{:02}:00,{},{},{}\n", i, name, gpu, used);
+          json += fmt::format(R"({{"time": "2026-03-01 10:{:02}:00", "{}": "{}", "gpu": {}, "gpu_mem_used_mib": {}}})"
+                              "\n",
+                              i, owner, name, gpu, used);
+        }
+    for (const auto& r : {read_text(csv, "a.csv"), read_text(json, "a.jsonl")}) {
+      ASSERT_EQ(r.error, "") << owner;
+      EXPECT_THAT(r.catalog->devices(), SizeIs(4)) << owner;
+      EXPECT_THAT(r.samples, SizeIs(120)) << owner;
+    }
+  }
+}
+
 TEST(LogCases, AGpuInTheProcessorSharesItsMemory) {
   const auto r = read_text(
       "System-Time,CPU1-CURR_LOAD,MEM-TOTAL_SIZE,MEM-USED_SIZE,MEM-CURR_LOAD,IGPU0-CURR_LOAD\n"
