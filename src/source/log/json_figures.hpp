@@ -78,6 +78,9 @@ inline constexpr std::string_view kRunFileMark = "{\"run_file\":";
 inline constexpr int kGpuAround = -1;
 inline constexpr int kProcessAround = -2;
 
+/// The number of the GPU in the name of a metric ("gpu1_mem_used_mib", "system.gpu.0.memory"); nullopt: none.
+std::optional<int> gpu_number_in(std::string_view name);
+
 /// A parsed name.
 struct ScalarMetric {
   int gpu = 0;

@@ -166,7 +166,7 @@ class Prometheus final : public DumpParser<LineReader> {
     if (fresh) {
       rows.keeps_text(it->first.size() + kEntryBytes);
       it->second.metric = *name->second;
-      it->second.gpu = gpu_of_labels(read_labels(sample.labels));
+      it->second.gpu = gpu_of_labels(read_labels(sample.labels), sample.name);
     }
     return &it->second;
   }
@@ -270,7 +270,7 @@ Status check_labels(std::string_view head, bool peaks, bool own_times) {
     if (!read->second || !time || !logtext::read_decimal(sample.value, number)) continue;
     const auto [its, is_new] = series.try_emplace(
         sample.labels.empty() ? std::string(sample.name) : fmt::format("{}{{{}}}", sample.name, sample.labels));
-    if (is_new) its->second.names_gpu = has_id(gpu_of_labels(read_labels(sample.labels)));
+    if (is_new) its->second.names_gpu = has_id(gpu_of_labels(read_labels(sample.labels), sample.name));
     its->second.readings.add(
         own_times ? seconds_between(Timestamp{}, *time) : kBetweenScrapes_s * static_cast<double>(scrapes),
         number.value());

@@ -10,6 +10,7 @@
 #include "core/scale.hpp"
 #include "core/units.hpp"
 #include "source/log/columns.hpp"
+#include "source/log/json_figures.hpp"
 #include "source/log/labels.hpp"
 #include "source/log/text.hpp"
 
@@ -90,7 +91,7 @@ std::optional<PrometheusMetric> gpu_metric(std::string_view name, bool peaks) {
   return out;
 }
 
-LogDevice gpu_of_labels(const PrometheusLabels& labels) {
+LogDevice gpu_of_labels(const PrometheusLabels& labels, std::string_view metric) {
   using exporters::Exporter;
   static const std::vector<std::string> index_labels =
       labels_of(&Exporter::index_labels,
@@ -112,6 +113,7 @@ LogDevice gpu_of_labels(const PrometheusLabels& labels) {
       break;
     }
   }
+  if (gpu.uuid.empty() && gpu.pci_bus_id.empty() && index_text.empty()) gpu.index = gpu_number_in(metric);
   // "instance" is the scrape target: any other label is more informative.
   std::string_view host;
   for (const std::string& key : host_labels)

@@ -26,7 +26,8 @@ std::optional<PrometheusMetric> gpu_metric(std::string_view name, bool peaks = f
 using PrometheusLabels = std::vector<std::pair<std::string, std::string>>;
 
 /// The GPU that labels name: by UUID, PCI address, or index and host. Other labels (such as the pod that uses the GPU
-/// at the moment) identify it only if there is nothing else.
-LogDevice gpu_of_labels(const PrometheusLabels& labels);
+/// at the moment) identify it only if there is nothing else. If no label names a GPU, the number in the name of the
+/// metric does ("gpu1_mem_used_mib").
+LogDevice gpu_of_labels(const PrometheusLabels& labels, std::string_view metric = {});
 
 }  // namespace vramtrack

@@ -95,7 +95,9 @@ class PrometheusRange final : public DumpParser<JsonParser> {
       if (value.is_string()) labels.emplace_back(key, value.text());
     const auto metric = meaning(labels, rows);
     if (!metric) return;
-    const LogDevice named = gpu_of_labels(labels);
+    const auto name =
+        std::find_if(labels.begin(), labels.end(), [](const auto& one) { return one.first == "__name__"; });
+    const LogDevice named = gpu_of_labels(labels, name == labels.end() ? std::string_view{} : name->second);
     const auto [known, fresh] = gpu_of_.try_emplace(device_id(named), static_cast<std::uint32_t>(gpus_.size()));
     if (fresh) gpus_.push_back({named});
     if (const JsonValue* const value = series.find("value")) read_value(*value, *metric, line, known->second, rows);

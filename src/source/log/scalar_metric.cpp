@@ -86,6 +86,12 @@ std::uint64_t capacity_of(const ScalarSeen& used, const ScalarMetric& metric, co
 
 }  // namespace
 
+std::optional<int> gpu_number_in(std::string_view name) {
+  bool is_numbered = false;
+  const auto gpu = gpu_in(name, is_numbered);
+  return is_numbered ? gpu : std::nullopt;
+}
+
 std::optional<ScalarMetric> scalar_metric(std::string_view name) {
   JsonFigure figure;
   figure.name = figure.key = name;

@@ -12,6 +12,7 @@ using logtest::fixture;
 using logtest::kReading_s;
 using logtest::read_logs;
 using logtest::read_text;
+using testing::_;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
@@ -236,6 +237,17 @@ TEST(PrometheusRange, AnExpressionIsTakenForUsedMemory) {
       R"({"status":"success","data":{"resultType":"matrix","result":[{"metric":{"pod":"a"},"values":[[1772359200,"5"]]}]}})");
   EXPECT_THAT(r.device("a"), ElementsAre(Pair(kTen, 5)));
   EXPECT_THAT(r.warnings(), HasSubstr("--unit"));
+}
+
+TEST(Prometheus, TheNumberInTheNameOfAMetricIsThatOfItsGpu) {
+  std::string text = "# TYPE gpu0_mem_used_mib gauge\n# TYPE gpu1_mem_used_mib gauge\n";
+  for (int i = 0; i < 3; ++i)
+    text += fmt::format("gpu0_mem_used_mib {} {}\ngpu1_mem_used_mib 7000 {}\n", 4000 + 60 * i,
+                        1772359200000 + 10000 * i, 1772359200000 + 10000 * i);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.device("0"), ElementsAre(Pair(_, 4000), Pair(_, 4060), Pair(_, 4120)));
+  EXPECT_THAT(r.device("1"), ElementsAre(Pair(_, 7000), Pair(_, 7000), Pair(_, 7000)));
 }
 
 TEST(PrometheusRange, NamesMetricsThatAreNoMemory) {
