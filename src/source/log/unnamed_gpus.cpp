@@ -417,7 +417,7 @@ bool are_merged(std::span<const double> times_s, std::span<const double> values)
 
 bool numbers_gpus(std::span<const std::string_view> values, std::span<const std::string_view> times,
                   std::span<const std::string> owners, bool has_time) {
-  struct Column {
+  struct Numbers {
     std::vector<std::string_view> values, times;
     [[nodiscard]] bool counts(bool has_time) const {
       std::vector<std::vector<std::string_view>> rows;
@@ -425,12 +425,12 @@ bool numbers_gpus(std::span<const std::string_view> values, std::span<const std:
       return behaves_like_index(rows, 0, has_time ? 1 : -1) || goes_round(values, times);
     }
   };
-  const Column all{{values.begin(), values.end()}, {times.begin(), times.end()}};
+  const Numbers all{{values.begin(), values.end()}, {times.begin(), times.end()}};
   if (all.counts(has_time)) return true;
   constexpr std::size_t kFewestRows = 4;
-  std::map<std::string_view, Column> of_owner;
+  std::map<std::string_view, Numbers> of_owner;
   for (std::size_t i = 0; i < owners.size(); ++i) {
-    Column& column = of_owner[owners[i]];
+    Numbers& column = of_owner[owners[i]];
     column.values.push_back(values[i]);
     column.times.push_back(times[i]);
   }
