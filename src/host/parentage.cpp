@@ -53,6 +53,11 @@ std::string_view variable(std::string_view environment, std::string_view key) {
   return {};
 }
 
+/// Pids are assigned in rising order, from the lowest again after the greatest: whether `pid` was between the two.
+bool is_between(std::uint32_t first, std::uint32_t pid, std::uint32_t last) {
+  return first < last ? first < pid && pid < last : first < pid || pid < last;
+}
+
 bool is_inherited(const Parentage& p) {
   return p.parent_pid == 1 || (p.parent_is_visible && p.parent_session != p.session);
 }
@@ -202,21 +207,20 @@ struct LostWorkers::Moment {
     return waits_in == "do_freezer_trap" || waits_in == "get_signal" || waits_in == "__refrigerator";
   }
 
-  /// Whether `process` may once have been in `session`: it is, or it leads its own and began after that one. No
-  /// process joins an existing session. If its leader has ended, the pids show its age.
-  [[nodiscard]] bool may_have_been_of(std::uint32_t session, const ListedProcess& process) const {
-    if (process.session == session) return true;
-    const ListedProcess* const leader = find(session);
-    const auto age = [](const ListedProcess& one) { return std::pair(one.start_ticks, one.pid); };
-    const bool is_older = leader != nullptr ? age(*leader) < age(process) : session < process.pid;
-    return process.session == process.pid && is_older;
-  }
-
-  /// Whether its current parent may be the one that started it: no adoption is visible.
+  /// Whether its current parent may be the one that started it: no adoption is visible. Then that one was in the
+  /// session of `process`: it is, or it leads its own and began after that one. No process joins an existing session.
+  /// If the leader of the session has ended, the pids show its age.
   [[nodiscard]] bool may_have_its_starter(const ListedProcess& process) const {
     const ListedProcess* const parent = find(process.parent_pid);
-    if (parent == nullptr || !may_have_been_of(process.session, *parent) || parent->start_ticks > process.start_ticks)
-      return false;
+    if (parent == nullptr || parent->start_ticks > process.start_ticks) return false;
+    if (parent->session != process.session) {
+      if (parent->session != parent->pid) return false;
+      const ListedProcess* const leader = find(process.session);
+      const bool is_later = leader != nullptr && leader->start_ticks != parent->start_ticks
+                                ? leader->start_ticks > parent->start_ticks
+                                : is_between(parent->pid, process.session, process.pid);
+      if (is_later) return false;
+    }
     // The first process of a container adopts all others in it. It has started a worker itself only if it runs Python.
     const auto known = read_process(proc_root, parent->pid);
     const bool is_first = parent->pid == 1 || (known && known->ns_pid == 1);
@@ -240,16 +244,16 @@ struct LostWorkers::Moment {
            command_of(other.pid).find("multiprocessing.resource_tracker") != std::string::npos))
         return false;
     }
-    // Pids are assigned in rising order: a process with one between those two is younger than the session.
+    // A process with a pid between those two is younger than the session.
     const ListedProcess* between = nullptr;
     for (const ListedProcess& other : all)
-      if (other.pid > process.session && other.pid < process.pid && earlier_s(other, process) >= kBirth_s &&
+      if (is_between(process.session, other.pid, process.pid) && earlier_s(other, process) >= kBirth_s &&
           (between == nullptr || other.start_ticks > between->start_ticks))
         between = &other;
-    // Unless they have begun again since.
+    // Unless all have been assigned once since.
     return between == nullptr || std::any_of(all.begin(), all.end(), [&](const ListedProcess& other) {
              return earlier_s(*between, other) > kClock_s && earlier_s(other, process) > kClock_s &&
-                    (other.pid < between->pid || other.pid > process.pid);
+                    !is_between(between->pid, other.pid, process.pid);
            });
   }
 

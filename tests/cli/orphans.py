@@ -411,6 +411,25 @@ class Orphans(unittest.TestCase):
                 for role, pid in before[tree.number]:
                     self.assertEqual(lives(pid), pid not in to_end or pid not in may_end, f"{role} {pid} of tree {tree.number}, {tree}:\n{said}")
 
+    def test_orphans_are_found_where_pids_begin_again(self):
+        """Only the order of pids shows that the session was their program's: its leader has one of the last, they have some of the first."""
+        last = pathlib.Path("/proc/sys/kernel/ns_last_pid")
+        greatest = int(pathlib.Path("/proc/sys/kernel/pid_max").read_text())
+
+        def grow(number, folder):
+            tree = FixedTree(number, folder, "raylet", what="raylet", workers=2, loads=True)
+            tree.wrapped, tree.adopted_by = "", "subreaper"
+            try:
+                last.write_text(str(greatest - 5))
+            except OSError as error:
+                self.skipTest(f"{last}: {error}")
+            return tree
+
+        with self.forest([0], grow) as forest:
+            said = forest.run("reclaim", "--dry-run", "--yes")
+            to_end = {int(pid) for pid in re.findall(r"^to end: pid (\d+) ", said, re.M)}
+            self.assertEqual(to_end & {pid for role, pid in forest.entered(0) if role == "worker"}, forest.trees[0].orphans(forest.entered(0)), said)
+
     def test_what_works_by_itself_is_left_alone(self):
         tied = {"ranks that wait for each other": {"what": "launcher", "workers": 2, "meshed": True}}
         kinds = {**{activity: {"activity": activity} for activity in WORKING + RESTING}, **tied, **UNTIED}
