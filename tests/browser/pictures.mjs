@@ -18,8 +18,8 @@ import { startFleet } from "./fleet_machine.mjs";
 import { here, launch, openPage, patience, root, skip, startAgent } from "./machine.mjs";
 import { pictureOfScreen } from "./paint.mjs";
 
-const kMostDifferent = 0.002; // of a picture's pixels
-const kMostDifferentInStripe = 0.005; // of the pixels of each stripe of kStripe rows: a changed line of text is more
+// The most pixels that may differ in each stripe of kStripe rows, whatever its width: a changed word of three letters is more.
+const kMostDifferent = 30;
 const kStripe = 32;
 const [binary, dashboard, screens] = process.argv.slice(2, 5).map((one) => resolve(one));
 const options = process.argv.slice(5);
@@ -266,8 +266,7 @@ function compare(name, now) {
   const difference = new PNG({ width, height });
   const count = match(whole(old).data, whole(fresh).data, difference.data, width, height, { threshold: 0.2 });
   const worst = mostInStripe(difference);
-  const alike = old.width === fresh.width && Math.abs(old.height - fresh.height) <= 2 && count <= kMostDifferent * width * height &&
-    worst.count <= kMostDifferentInStripe * width * kStripe;
+  const alike = old.width === fresh.width && Math.abs(old.height - fresh.height) <= 2 && worst.count <= kMostDifferent;
   if (!alike) {
     console.log(`${name}: ${count} of ${width * height} pixels differ, ${worst.count} of them in the ${kStripe} rows from ${worst.from} on${old.width === fresh.width && old.height === fresh.height ? "" : `, ${old.width}x${old.height} was ${fresh.width}x${fresh.height}`}`);
     if (show) for (const [what, data] of [["old", PNG.sync.write(old)], ["new", now], ["difference", PNG.sync.write(difference)]]) writeFileSync(join(show, `${name}.${what}.png`), data);
