@@ -21,12 +21,12 @@ namespace {
 
 constexpr std::size_t kBlocks = 24;
 constexpr double kUpperError = 1e-3;
-constexpr double kLongWarmUp = 0.05;  ///< of all iterations
+constexpr double kLongWarmUp = 0.05;  ///< as a share of all iterations
 constexpr std::size_t kWarmUpBlocks = 8;
 constexpr double kFaster = 1.25;
 constexpr double kSteadyShare = 0.65;
-constexpr double kExponentialZ = 3.72;   ///< at 1e-4
-constexpr std::size_t kCollections = 8;  ///< this many show that what grows between them is collected
+constexpr double kExponentialZ = 3.72;   ///< the normal quantile at 1e-4, one-sided
+constexpr std::size_t kCollections = 8;  ///< after this many, whatever grew between them is known to be collected
 
 /// Growth per iteration within each of `blocks` equal stretches of the series: the median of the last third minus that
 /// of the first third, divided by the distance between them. No two differences share an iteration, which makes them
@@ -34,7 +34,7 @@ constexpr std::size_t kCollections = 8;  ///< this many show that what grows bet
 std::vector<double> growth_of_blocks(std::span<const double> y, std::size_t blocks) {
   const std::size_t length = y.size() / blocks;
   const std::size_t third = std::max<std::size_t>(1, length / 3);
-  const std::size_t skipped = y.size() - length * blocks;  // the oldest are skipped: they are nearest to the warm-up
+  const std::size_t skipped = y.size() - length * blocks;  // skip the oldest: they are nearest to the warm-up
   std::vector<double> growth;
   for (std::size_t b = 0; b < blocks; ++b) {
     const auto block = y.subspan(skipped + b * length, length);
@@ -50,20 +50,20 @@ double centre_of(std::span<const double> values) {
   return hodges_lehmann(walsh_averages(values));
 }
 
-/// The lower bound of growth over the blocks of `growth` without the largest ones, limits.contaminated_blocks of them.
-/// Whichever blocks a cache has grown in, the rest then lies no higher than the clean blocks do.
+/// The lower bound of growth, computed without the limits.contaminated_blocks largest values of `growth`. Whichever
+/// blocks a cache has grown in, the remaining values are then no higher than those of the clean blocks.
 double lower_bound(std::vector<double> growth, const GrowthLimits& limits) {
   std::sort(growth.begin(), growth.end());
   growth.resize(growth.size() - limits.contaminated_blocks);
   return lower_bound_of_centre(walsh_averages(growth), growth.size(), limits.error_rate).value_or(-INFINITY);
 }
 
-/// The number of blocks needed to fail at this error rate when `spared` of them are taken out.
+/// The number of blocks needed to fail at this error rate if `spared` of them are left out.
 std::size_t least_blocks(double error_rate, std::size_t spared) {
   return static_cast<std::size_t>(std::ceil(-std::log2(error_rate))) + spared;
 }
 
-/// Computes the figures from `growth`, which has one value per block.
+/// Computes the figures from `growth`, which holds one value per block.
 void measure(GrowthResult& r, const std::vector<double>& growth, const GrowthLimits& limits) {
   const std::vector<double> walsh = walsh_averages(growth);
   r.growth_bytes = hodges_lehmann(walsh);
@@ -75,7 +75,7 @@ void measure(GrowthResult& r, const std::vector<double>& growth, const GrowthLim
   r.late_to_early = early > 0 ? late / early : 1.0;
 }
 
-/// The growth in a long warm-up divided by that after it, ignoring single steps, if it was faster; else nullopt.
+/// Growth during a long warm-up divided by growth after it, ignoring single steps; nullopt if it was not faster.
 std::optional<double> how_much_faster(std::span<const double> warm_up, const GrowthResult& after,
                                       std::size_t iterations) {
   if (static_cast<double>(warm_up.size()) < kLongWarmUp * static_cast<double>(iterations) ||
@@ -87,31 +87,31 @@ std::optional<double> how_much_faster(std::span<const double> warm_up, const Gro
 }
 
 /// Whether growth that was faster in the warm-up may continue to slow down. The warm-up was cut off because growth
-/// slowed, so the rest alone says too little: a curve, cut at its bend, is two lines. If growth dies out exponentially,
-/// it was still faster right before the cut, and slows in the rest as it did from there on. That is not so for a start
-/// that was over long before the cut.
+/// slowed, so the rest alone is not enough: a curve cut at its bend looks like two lines. If growth decays
+/// exponentially, it was still faster right before the cut, and slows in the rest as it did from there on. A start that
+/// was over long before the cut does not look like that.
 bool may_go_on_slowing(std::span<const double> warm_up, const GrowthResult& after, std::span<const double> growth,
                        std::size_t settled, std::size_t iterations) {
   if (!how_much_faster(warm_up, after, iterations)) return false;
   if (may_slow_down(growth, kSteadyShare, kSlowingZ)) return true;
   const auto before_the_cut = how_much_faster(warm_up.last(warm_up.size() / 2), after, iterations);
   if (!before_the_cut) return false;
-  // The distance between the halves of the rest, as a share of that from the middle of the warm-up's later half to the
-  // middle of the rest.
+  // The distance between the halves of the rest, divided by the distance from the middle of the warm-up's later half to
+  // the middle of the rest.
   const auto rest = static_cast<double>(settled);
   const double share = rest / 2 / (static_cast<double>(warm_up.size()) / 4 + rest / 2);
   return may_slow_down(growth, std::pow(*before_the_cut, -share), kExponentialZ);
 }
 
 struct FloorGrowth {
-  bool tested = false;  ///< enough of the run lies before a collection that has not happened yet
+  bool tested = false;  ///< enough of the run precedes the collection that is still to come
   double growth_bytes = 0;
   double low_bytes = 0;
   double high_bytes = 0;
   std::size_t collections = 0;
 };
 
-/// Growth of the floor. `levels`: those of `y` after its warm-up.
+/// Growth of the floor. `levels`: the levels of `y` after its warm-up.
 FloorGrowth floor_growth(std::span<const double> y, std::vector<double> levels, const GrowthResult& r,
                          const GrowthLimits& limits) {
   FloorGrowth floor;
@@ -241,7 +241,7 @@ GrowthResult test_growth(std::span<const double> used_bytes, const GrowthLimits&
   const double allowed = limit * static_cast<double>(settled.size());
   const double net_high_bytes = net.high_bytes / static_cast<double>(settled.size());
   const double least_growth = growth_of_the_least(levels);
-  // A single step may be anything. Two steps are a rare leak or a cache: then the total growth decides.
+  // A single step may have any cause. Two steps are a rare leak or a cache, so the total growth decides.
   const auto excluded = [&](const NetGrowth& whole, double high_bytes) {
     if (least_growth - whole.single_step_bytes > allowed * 2 / 3) return false;
     return whole.high_bytes <= allowed ||
@@ -252,7 +252,7 @@ GrowthResult test_growth(std::span<const double> used_bytes, const GrowthLimits&
   bool grows = r.low_bytes > limit;
   if (passes && net_high_bytes <= limit) r.high_bytes = std::clamp(net_high_bytes, r.growth_bytes, r.high_bytes);
   if (r.gives_back && !passes) {
-    // What comes and goes within a block is not growth, and must not hide growth.
+    // Memory that comes and goes within a block is not growth, and must not hide growth.
     const auto kept = without_what_is_held_for_less(settled, settled.size() / r.blocks);
     growth = growth_of_blocks(kept, r.blocks);
     measure(r, growth, limits);
@@ -316,11 +316,11 @@ Result<double> parse_growth_limit(std::string_view text) {
     if (text.find_first_not_of(' ', slash + 1) == std::string_view::npos) return refuse(": nothing follows the slash");
   }
   while (!size.empty() && size.back() == ' ') size.remove_suffix(1);
-  // "0.2" was meant to be MiB, or is a typo; 0 is 0 in every unit.
+  // "0.2" probably means MiB, or is a typo; 0 needs no unit.
   if (!size.empty() && size.find_first_not_of("0123456789. ") == std::string_view::npos &&
       size.find_first_of("123456789") != std::string_view::npos)
     return refuse(": the unit is missing");
-  // parse_bytes gives whole bytes; that is fine enough here.
+  // parse_bytes returns whole bytes, which is precise enough here.
   const auto bytes = parse_bytes(size);
   if (!bytes) return refuse(" (" + bytes.error().message + ")");
   return static_cast<double>(*bytes);

@@ -1,4 +1,4 @@
-// Marks: what a program writes at the end of each iteration, one line each (docs/leak-gate.md, "The protocol").
+// Marks: the lines that a program writes, one at the end of each iteration (docs/leak-gate.md, "The protocol").
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@
 
 namespace vramtrack::gate {
 
-/// "NAME", "NAME BYTES" or "NAME BYTES KEY".
+/// One line: "NAME", "NAME BYTES" or "NAME BYTES KEY".
 struct Mark {
   std::string name;
-  std::optional<double> used_bytes;  ///< as measured by the program; nullopt: the reader of the mark measures
-  std::string key;                   ///< distinguishes several writers on one pipe; empty: there is one
+  std::optional<double> used_bytes;  ///< as measured by the program; nullopt if the reader has to measure it
+  std::string key;                   ///< distinguishes several writers on one pipe; empty if there is only one
   friend bool operator==(const Mark&, const Mark&) = default;
 };
 
-/// Splits the bytes from a pipe into marks. Lines that are not marks are counted and skipped: the other side may write
-/// anything. Bounded memory. Not thread-safe.
+/// Splits the bytes from a pipe into marks. Counts and skips lines that are not marks, because the other side may write
+/// anything. Uses bounded memory. Not thread-safe.
 class MarkReader {
  public:
-  /// Marks of `bytes`, together with the beginning of a line left over from before.
+  /// The marks in `bytes`, which continue an incomplete line from the previous call.
   std::vector<Mark> read(std::string_view bytes);
   [[nodiscard]] std::size_t skipped_lines() const { return skipped_; }
 
@@ -32,7 +32,7 @@ class MarkReader {
   std::size_t skipped_ = 0;
 };
 
-/// Parses one line without its newline; nullopt: not a mark. Pure.
+/// Parses one line without its newline; nullopt if it is not a mark. Pure.
 std::optional<Mark> parse_mark(std::string_view line);
 
 }  // namespace vramtrack::gate

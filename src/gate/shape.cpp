@@ -12,19 +12,19 @@
 namespace vramtrack::gate {
 namespace {
 
-constexpr double kOneSidedZ = 3.1;      ///< of a normal distribution at 1 - 1e-3
-constexpr double kSigmaOfMad = 1.4826;  ///< of a normal distribution
+constexpr double kOneSidedZ = 3.1;      ///< quantile of the normal distribution at 1 - 1e-3
+constexpr double kSigmaOfMad = 1.4826;  ///< the ratio for a normal distribution
 constexpr double kPerhapsSlowing = 0.85;
-constexpr double kVarianceOfCentre = 1.05;  ///< Hodges-Lehmann's, relative to that of the mean of a normal distribution
+constexpr double kVarianceOfCentre = 1.05;  ///< of Hodges-Lehmann's estimate, relative to a normal mean
 constexpr double kHardlySlowing = 0.95;
-constexpr std::size_t kLongestPause = 16;  ///< iterations; a shorter pause never ends a growth
+constexpr std::size_t kLongestPause = 16;  ///< in iterations; a shorter pause never counts as the end of growth
 
 /// The smallest (`least`) or largest value of each stretch of `length` values, at the stretch's beginning; there are
 /// n - length + 1 of them.
 template <typename Better>
 std::vector<double> best_of_stretches(std::span<const double> y, std::size_t length, Better better) {
   std::vector<double> best;
-  std::vector<std::size_t> candidates;  // a queue from `front` on: each later one is worse
+  std::vector<std::size_t> candidates;  // a queue that starts at `front`: each later one is worse
   std::size_t front = 0;
   for (std::size_t i = 0; i < y.size(); ++i) {
     while (candidates.size() > front && !better(y[candidates.back()], y[i])) candidates.pop_back();
@@ -62,7 +62,7 @@ std::vector<std::size_t> falls_of(std::span<const double> levels, double enough)
   for (std::size_t i = 0; i < levels.size(); ++i) {
     most = std::max(most, levels[i]);
     if (most - levels[i] < enough) continue;
-    // A fall that takes several iterations counts as one.
+    // A fall that spans several iterations counts as one.
     if (!falls.empty() && falls.back() + 1 == i)
       falls.back() = i;
     else
@@ -87,7 +87,7 @@ std::size_t had_its_time(std::span<const double> levels, double enough) {
 
 std::vector<double> without_what_is_held_for_less(std::span<const double> y, std::size_t length) {
   if (length < 2 || y.size() < 2 * length) return {y.begin(), y.end()};
-  // At the ends, stretches extend beyond the series: the outermost values are repeated.
+  // At the ends, stretches extend beyond the series, so the outermost values are repeated.
   std::vector<double> wider(length - 1, y.front());
   wider.insert(wider.end(), y.begin(), y.end());
   wider.insert(wider.end(), length - 1, y.back());
@@ -102,7 +102,7 @@ Stretch stretch_of(std::span<const double> y, std::size_t least) {
   double lowest = INFINITY;
   for (std::size_t i = 0; i < levels.size(); ++i) {
     if (enough > 0 && levels[i] <= lowest - enough) {
-      // The fall may take some iterations, which belong to neither stretch.
+      // The fall itself may span a few iterations, which belong to neither stretch.
       if (i > all.back().begin + 3) {
         all.back().end = i;
         all.push_back({i, y.size()});

@@ -35,9 +35,9 @@ double hodges_lehmann(std::span<const double> walsh) {
   return median_of_sorted(walsh);
 }
 
-// W, the rank sum of the values below x, is the number of Walsh averages below x (Tukey 1949). So W <= c is rejected
-// exactly when fewer than c + 1 averages are at or below x: when the average with index c is above x. An average that
-// equals x counts against rejection, which makes ties conservative.
+// W, the rank sum of the values below x, is the number of Walsh averages below x (Tukey 1949). So W <= c is rejected if
+// and only if fewer than c + 1 averages are at or below x, that is, if the average with index c is above x. An average
+// that equals x counts against rejection, which makes ties conservative.
 std::optional<double> lower_bound_of_centre(std::span<const double> walsh, std::size_t n, double probability) {
   const auto critical = signed_rank_critical(n, probability);
   if (!critical || *critical >= walsh.size()) return std::nullopt;

@@ -18,12 +18,12 @@ struct Bend {
   Moments after;
 };
 
-/// `rest[i]`: of all from i on.
+/// `rest[i]`: the moments of all values from i on.
 Bend best_bend(std::span<const double> used_bytes, const std::vector<Moments>& rest, std::size_t begin,
                std::size_t last) {
   Bend best;
   Moments before;
-  // A first segment of one iteration is common: it allocates what all later ones reuse.
+  // A first segment of one iteration is common: it allocates the memory that all later ones reuse.
   for (std::size_t at = begin + 1; at <= last && at + kLeastSegment <= used_bytes.size(); ++at) {
     before.add(static_cast<double>(at - 1), used_bytes[at - 1]);
     const double residual = before.residual() + rest[at].residual();
@@ -50,9 +50,9 @@ std::size_t find_warm_up(std::span<const double> used_bytes) {
     const Moments& whole = rest[begin];
     const Bend bend = best_bend(used_bytes, rest, begin, last);
     if (bend.at == 0) break;
-    // Two lines have three more parameters than one: what they explain must outweigh them by the Bayesian information
-    // criterion (Schwarz 1978), three times over since neighbouring iterations are correlated, and a real warm-up
-    // easily exceeds 3 n log n.
+    // Two lines have three more parameters than one, so the better fit must outweigh them by the Bayesian information
+    // criterion (Schwarz 1978), and by three times as much, because neighbouring iterations are correlated and a real
+    // warm-up easily exceeds 3 n log n.
     const double m = whole.n;
     const double floor = 1e-9 * std::max(1.0, whole.yy);
     if (m * std::log((whole.residual() + floor) / (bend.residual + floor)) < 9 * std::log(m)) break;

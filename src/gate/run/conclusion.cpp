@@ -11,7 +11,7 @@
 namespace vramtrack::gate {
 namespace {
 
-/// Removes samples taken while a program gives its memory back and ends: they are not iterations.
+/// Removes samples taken while a program releases its memory and exits: they are not iterations.
 void drop_end(std::vector<double>& samples) {
   if (samples.size() < 8) return;
   std::vector<double> last(samples.end() - static_cast<std::ptrdiff_t>(samples.size() / 4), samples.end());
@@ -19,8 +19,8 @@ void drop_end(std::vector<double>& samples) {
   while (!samples.empty() && samples.back() < 0.5 * usual) samples.pop_back();
 }
 
-/// The series that count: those of the requested mark, else of the mark named in the limit ("2MiB/epoch"), else of the
-/// mark that was made most often.
+/// The series to test: those of the requested mark, else of the mark named in the limit ("2MiB/epoch"), else of the
+/// most frequent mark.
 std::vector<IterationSeries> chosen(const ProgramRun& run, const GateRules& rules) {
   const std::string& limit = rules.limit_text;
   std::string wanted = rules.mark;
@@ -44,8 +44,8 @@ std::vector<IterationSeries> chosen(const ProgramRun& run, const GateRules& rule
   return out;
 }
 
-/// Leaves out writers with less than a tenth of the longest one's marks, such as a short-lived helper process: they
-/// have too few marks, and would make the whole test impossible. Returns how many.
+/// Leaves out writers with less than a tenth of the marks of the busiest one, such as a short-lived helper process:
+/// they have too few marks, and would make the whole test impossible. Returns the number left out.
 std::size_t leave_out_short(std::vector<IterationSeries>& series) {
   std::size_t longest = 0;
   for (const IterationSeries& s : series) longest = std::max(longest, s.used_bytes.size());
@@ -86,7 +86,7 @@ Conclusion conclude(ProgramRun run, const GateRules& rules) {
     series.push_back({"sample", "", std::move(run.samples)});
   }
   const std::size_t left_out = leave_out_short(series);
-  // Several series are several chances to be wrong.
+  // Each series is another chance of a false alarm.
   GrowthLimits share = rules.limits;
   share.error_rate = rules.limits.error_rate / static_cast<double>(std::max<std::size_t>(1, series.size()));
   const TestedSeries* worst = nullptr;

@@ -32,7 +32,7 @@ EvidenceFolder::~EvidenceFolder() {
 }
 
 GrownLines read_grown_lines(const std::string& folder, std::string_view key) {
-  // A key comes from the pipe: it must not name a file elsewhere.
+  // The key comes from the pipe, so it must not be able to name a file elsewhere.
   if (folder.empty() || key.find('/') != std::string_view::npos) return {};
   const std::filesystem::path path =
       std::filesystem::path(folder) / fmt::format("{}.sites", key.empty() ? "main" : key);

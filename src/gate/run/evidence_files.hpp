@@ -1,4 +1,4 @@
-// The lines of code that grew, in the files that the Python package in a gated program writes (docs/leak-gate.md).
+// Reads which lines of code grew, from the files that the Python package writes in a gated program (docs/leak-gate.md).
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace vramtrack::gate {
 
-/// A folder for them, which is removed with its contents. Its path is empty if it could not be created: then there is
-/// no evidence.
+/// A folder for these files, removed with its contents at destruction. Its path is empty if it could not be created;
+/// then there is no evidence.
 class EvidenceFolder {
  public:
   EvidenceFolder();
@@ -23,7 +23,7 @@ class EvidenceFolder {
   std::string path_;
 };
 
-/// Growth from mark number `begin` to `end` by line, the largest first.
+/// Growth per line from mark number `begin` to `end`, the largest first.
 struct GrownLines {
   std::string mark;
   std::uint64_t begin = 0;
@@ -31,11 +31,11 @@ struct GrownLines {
   std::vector<std::pair<double, std::string>> lines;  ///< bytes, "FILE:LINE in FUNCTION"
 };
 
-/// The lines of the writer with that key. Empty if it wrote none, or nothing that can be read: anyone who can write
-/// there may write anything.
+/// The lines that the writer with this key reported. Empty if it wrote none, or if they are invalid: anyone who can
+/// write to the folder may write anything.
 GrownLines read_grown_lines(const std::string& folder, std::string_view key);
 
-/// For messages, one line each; empty if nothing grew.
+/// The lines as text for messages, one string each; empty if nothing grew.
 std::vector<std::string> grown_words(const GrownLines& grown);
 
 }  // namespace vramtrack::gate

@@ -23,7 +23,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kLook{20};  ///< how soon the program's end is noticed when its pipe is quiet
+constexpr std::chrono::milliseconds kLook{20};  ///< how soon the program's end is detected when its pipe is quiet
 constexpr std::size_t kMostSamples = 1'000'000;
 
 class Pipe {
@@ -47,18 +47,18 @@ class Pipe {
   bool opened_ = false;
 };
 
-/// "DEVICE:INODE:PATH": lets a child distinguish the pipe from another file with the same descriptor number, and open
-/// it if a launcher has closed all descriptors.
+/// The pipe as "DEVICE:INODE:PATH". A child can thus recognise it among other files with the same descriptor number,
+/// and open it if a launcher has closed all descriptors.
 std::string identity_of(int fd) {
   struct stat status {};
   if (::fstat(fd, &status) != 0) return "";
   return fmt::format("{}:{}:/proc/{}/fd/{}", status.st_dev, status.st_ino, ::getpid(), fd);
 }
 
-/// Starts the program with the pipe's writing end under the same descriptor number.
+/// Starts the program with the pipe's writing end at the same descriptor number.
 Result<pid_t> start(const std::vector<std::string>& program, int fd, const std::string& evidence_folder) {
   std::vector<Variable> changes = {{"VRAMTRACK_MARK_FD", std::to_string(fd)}, {"VRAMTRACK_MARK_PIPE", identity_of(fd)}};
-  // If it is already set, that is the user's choice: another folder, or none.
+  // If the variable is already set, the user chose another folder, or none.
   if (!evidence_folder.empty() && ::getenv("VRAMTRACK_TEST_EVIDENCE") == nullptr)
     changes.push_back({"VRAMTRACK_TEST_EVIDENCE", evidence_folder});
   return start_program(program, changes, fd);
@@ -85,7 +85,7 @@ class Run {
           std::min<steady_clock::duration>(kLook, std::max(next_sample - now, steady_clock::duration::zero()));
       read_marks(std::chrono::ceil<std::chrono::milliseconds>(wait));
       ended = has_ended();
-      // Descendants may hold the pipe open forever: only what is in it when the program ends counts.
+      // Descendants may hold the pipe open forever, so only what it contains when the program ends counts.
       if (ended) {
         while (read_marks(std::chrono::milliseconds(0))) continue;
         break;
@@ -95,7 +95,7 @@ class Run {
         next_sample = std::max(next_sample + period_, steady_clock::now());
       }
     }
-    // A short program may end before its first sample: the message about it must know whether measuring was possible.
+    // A short program may end before its first sample; the message about it must state whether measuring was possible.
     if (run_.marks.empty() && run_.samples.empty() && run_.not_measured.empty()) (void)measure();
     run_.skipped_lines = reader_.skipped_lines();
     return std::move(run_);
@@ -162,7 +162,7 @@ Result<ProgramRun> run_gated(const std::vector<std::string>& program, double sam
   const Interrupt interrupt;
   const auto pid = start(program, pipe.end(1), evidence_folder);
   if (!pid) return fail(pid.error());
-  // The writing end stays open here, for children that open it by its path when nobody else has it open any more.
+  // The writing end stays open here for children that open it by its path after everyone else has closed it.
   return Run(*pid, pipe.end(0), sample_s, memory).go();
 }
 

@@ -1,4 +1,4 @@
-// The processes below one process, and what they hold on the GPUs, according to the live sources.
+// The processes below one process and the memory they hold on the GPUs, according to the live sources.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class ProcessTreeMemory {
  public:
   explicit ProcessTreeMemory(const SourcesConfig& config);
 
-  /// Bytes that the tree below `root` holds on all GPUs; 0 when it holds none. An Error when no source on this machine
+  /// Bytes that the tree below `root` holds on all GPUs; 0 if it holds none. An Error if no source on this machine
   /// lists processes.
   Result<double> used_bytes(std::uint32_t root);
 
