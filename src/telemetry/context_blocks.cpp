@@ -10,9 +10,9 @@ namespace {
 using probe::Call;
 
 enum class Home : std::uint8_t {
-  context,    ///< gone with the context that made it
-  pool,       ///< gone with the device's pools, which a reset takes along
-  elsewhere,  ///< physical memory of CUDA and pinned memory of HIP outlive them; other interfaces have no contexts
+  context,    ///< freed with the context that made it
+  pool,       ///< freed with the device's pools, which a reset destroys
+  elsewhere,  ///< not freed: CUDA's physical and HIP's pinned memory outlive contexts; others have no contexts
 };
 
 Home home_of(Call call) {
@@ -43,7 +43,7 @@ std::uint8_t device_of(const telemetry_event& event) {
   return static_cast<std::uint8_t>(event.device >> 8U);
 }
 
-/// The first block of an allocator lies where the driver's memory begins that it is part of.
+/// An allocator's first block starts at the address of the driver's allocation that contains it.
 bool is_of_driver(const telemetry_event& event) {
   const probe::CallInfo* const call = probe::info_of(static_cast<Call>(event.call));
   return call != nullptr && call->level == probe::Level::driver;
@@ -60,7 +60,7 @@ ContextBlocks::Arrival ContextBlocks::allocated(const telemetry_event& event) {
   const bool was_live = before != blocks_.end();
   if (was_live) blocks_.erase(before);
   const Home home = home_of(static_cast<Call>(event.call));
-  // A context that nobody was seen to make current: who made it may own it, too.
+  // No thread was seen making a context current, so its creator may own a primary context, too.
   if (home == Home::context && event.context == 0) knows_owners_ = false;
   if (blocks_.size() < kMostBlocks)
     blocks_[event.address] = {event.context, event.time_ns, device_of(event), static_cast<std::uint8_t>(event.call)};

@@ -18,16 +18,16 @@
 namespace vramtrack::telemetry {
 namespace {
 
-/// Most programs that start are gone by then. Where the library is already known nothing is missed meanwhile.
+/// Most programs that start have ended by then. If the library is already known, nothing is missed in the meantime.
 constexpr std::uint64_t kAfterLoad_ns = 100'000'000;
-/// If no loader that is probed has reported libraries before.
+/// The delay if no probed loader has reported libraries yet.
 constexpr std::uint64_t kAfterExec_ns = 1'000'000'000;
 
 std::uint64_t ticks_per_s() {
   return static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
 }
 
-/// Now, as process starts are reported.
+/// The current time, in the unit of process start times.
 std::uint64_t boot_ticks() {
   timespec now{};
   ::clock_gettime(CLOCK_BOOTTIME, &now);
@@ -79,7 +79,7 @@ FollowedProcess* Follower::add(std::uint32_t pid) {
   return &keep(std::move(process), {pid, info->start_ticks, realtime_us(), info->command});
 }
 
-/// It may have ended already: all that is needed is known from its parent, whose memory it has a copy of.
+/// The child may have ended already, but its parent provides all that is needed: its memory is a copy of the parent's.
 void Follower::add_child(const telemetry_event& fork) {
   const auto parent = running_.find(static_cast<std::uint32_t>(fork.address));
   if (parent == running_.end()) return;
@@ -93,13 +93,13 @@ void Follower::add_child(const telemetry_event& fork) {
   child.begin_ns = std::min(child.begin_ns, fork.time_ns);
 }
 
-/// Whether the file is probed now and was not before.
+/// Whether the file has become probed by this call.
 bool Follower::probe(std::uint32_t pid, const MappedFile& file) {
   const auto [known, is_new] = libraries_.try_emplace({file.device, file.inode}, true);
   if (!is_new) return false;
   const std::string path = reach(pid, file);
   if (path.empty()) {
-    libraries_.erase(known);  // the process is gone
+    libraries_.erase(known);  // the process has ended
     return false;
   }
   if (const auto count = tracer_->attach(base_name(file.path), path); !count) {
@@ -110,14 +110,14 @@ bool Follower::probe(std::uint32_t pid, const MappedFile& file) {
   return known->second;
 }
 
-/// Probes the libraries of a process, and makes it a target if it has any: whether it does.
+/// Probes the libraries of a process and makes it a target if it has any. Returns whether it has.
 bool Follower::look_at(std::uint32_t pid) {
   std::vector<MappedFile> files = files_of(pid);
   for (const MappedFile& file : files) {
     if (!is_loader(base_name(file.path))) continue;
     loaders_.insert(pid);
     if (!probe(pid, file)) continue;
-    files = files_of(pid);  // what it loaded meanwhile was not reported
+    files = files_of(pid);  // because libraries loaded in the meantime were not reported
     break;
   }
   bool has_library = false;
@@ -146,11 +146,11 @@ bool Follower::look_at(std::uint32_t pid) {
   return true;
 }
 
-/// A driver's function without a name in its file: a program has just looked it up, and calls it from now on.
+/// A driver's function that has no name in its file: a program has just looked it up and will call it by address.
 void Follower::probe_found(const telemetry_event& event) {
   const std::vector<MappedFile> files = files_of(event.tgid);
   const MappedFile* const file = file_at(files, event.address);
-  if (file == nullptr || is_traced_library(base_name(file->path))) return;  // probed by its name
+  if (file == nullptr || is_traced_library(base_name(file->path))) return;  // probed by name
   const std::string path = reach(event.tgid, *file);
   const std::uint64_t offset = event.address - file->begin + file->file_offset;
   if (path.empty() || !found_.insert({file->device, file->inode, offset}).second) return;
@@ -177,11 +177,11 @@ Status Follower::find_targets() {
     if (loaders_.count(*pid) == 0) look_if_selected(*pid);
     if (loaders_.count(*pid) > 0) living.insert(*pid);
   }
-  loaders_ = std::move(living);  // pids are used again
+  loaders_ = std::move(living);  // because pids are reused
   return failed_;
 }
 
-/// A process that was not known calls a probed function: it has just started, or has just loaded the library.
+/// If the process is unknown, it has just started or has just loaded the library whose probed function it calls.
 FollowedProcess* Follower::process_of(const telemetry_event& event) {
   if (const auto known = running_.find(event.tgid); known != running_.end()) return known->second.get();
   const bool is_context = event.kind == TELEMETRY_EVENT_CONTEXT || event.kind == TELEMETRY_EVENT_MAPPED;
@@ -203,7 +203,7 @@ FollowedProcess* Follower::process_of(const telemetry_event& event) {
   return found->second.get();
 }
 
-/// Blocks that were not ended by their own call but by `event`.
+/// Handles blocks that `event` ended, rather than a call that frees them.
 void Follower::freed(FollowedProcess& process, const telemetry_event& event, std::uint64_t address) {
   telemetry_event freed = event;
   freed.kind = TELEMETRY_EVENT_FREE;
@@ -250,10 +250,10 @@ void Follower::take(const telemetry_event& event, std::size_t bytes) {
                                    std::min<std::size_t>(event.frames, TELEMETRY_MOST_FRAMES)};
         telemetry_event head = event;
         head.bytes = bytes_of(whole);
-        // An array of no memory of its own; the null of an allocation of nothing.
+        // An array without memory of its own, or the null pointer of an empty allocation.
         if ((head.bytes == 0 && event.result != TELEMETRY_NO_SHAPE) || head.address == 0) return;
         if (MappedMemory::is_of(head.call)) {
-          telemetry_event release = head;  // of who had the handle before: that call has not returned yet
+          telemetry_event release = head;  // for the handle's previous owner, whose call has not returned yet
           release.kind = TELEMETRY_EVENT_FREE;
           release.began_ns = head.time_ns;
           change_physical(process, release);

@@ -11,8 +11,8 @@
 
 namespace vramtrack::telemetry {
 
-/// Offsets in the file of those `wanted` functions that others may call, by name. Errors: it cannot be read, or is no
-/// ELF file.
+/// The file offsets of the exported functions among `wanted`, by name. Errors: the file cannot be read or is not an ELF
+/// file.
 Result<std::map<std::string_view, std::uint64_t>> function_offsets(const std::string& path,
                                                                    const std::set<std::string_view>& wanted);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
-// What the kernel's GPU drivers give to programs, below every library: their tracepoints, and the ioctls of NVIDIA's
-// driver. Only counted, by process: nothing is handed out event by event.
-// The types come first.
+// Counts the memory that the kernel's GPU drivers give to programs, below every library: by tracepoints, and by the
+// ioctls of NVIDIA's driver. Only totals per process are kept; single events are not passed on.
+// The types must come first.
 // clang-format off
 #include <linux/bpf.h>
 #include <linux/ptrace.h>
@@ -29,7 +29,7 @@ struct task_struct {
   struct files_struct* files;
 } __attribute__((preserve_access_index));
 
-// For a driver with tracepoints: its address, in no process. Of NVIDIA's: a number of a client of a process.
+// For a driver with tracepoints: the object's address, without a process. For NVIDIA's: a handle of a process's client.
 struct object_key {
   __u32 tgid;
   __u32 client;
@@ -68,7 +68,7 @@ struct {
   __type(value, __u8);
 } devices SEC(".maps");
 
-// `is_held`: its end will be reported.
+// `is_held`: the object's end will be reported, too.
 static __always_inline void made(const struct object_key* key, __u32 tgid, __u64 bytes, int is_held) {
   struct kernel_given none = {};
   bpf_map_update_elem(&given, &tgid, &none, BPF_NOEXIST);
@@ -83,7 +83,7 @@ static __always_inline void made(const struct object_key* key, __u32 tgid, __u64
 
 static __always_inline void ended(const struct object_key* key) {
   struct object* object = bpf_map_lookup_elem(&objects, key);
-  if (!object) return;  // from before the counting began
+  if (!object) return;  // it existed before the counting began
   const __u32 tgid = object->tgid;
   const __u64 bytes = object->bytes;
   if (bpf_map_delete_elem(&objects, key)) return;
@@ -112,7 +112,7 @@ SEC("tracepoint") int object_event(void* record) {
   return 0;
 }
 
-// As NVIDIA's open kernel module has it: numbers and layouts of nvos.h and nv_escape.h.
+// Numbers and layouts from nvos.h and nv_escape.h of NVIDIA's open kernel module.
 #define IOCTL 16 /* the system call */
 #define RM_FREE 0x29
 #define RM_ALLOC 0x2b
@@ -154,8 +154,8 @@ static long drop_of_client(void* map, const struct object_key* key, struct objec
   return 0;
 }
 
-// A successful call's parameters are those that the driver has filled in. At the return alone all is there: the
-// arguments are still in the registers.
+// After a successful call, the parameters are those that the driver filled in. All of them are available only at the
+// return: the arguments are still in the registers then.
 SEC("raw_tp/sys_exit") int ioctl_returned(struct bpf_raw_tracepoint_args* c) {
   if (c->args[1]) return 0;
   const struct pt_regs* registers = (const struct pt_regs*)c->args[0];
@@ -179,7 +179,7 @@ SEC("raw_tp/sys_exit") int ioctl_returned(struct bpf_raw_tracepoint_args* c) {
         made(&key, key.tgid, long_word(at + 88), 1);
       return 0;
     case RM_ALLOC: {
-      // The status is the last word but one: with and without the size of what `parameters` points to.
+      // The status is the second-to-last word, with or without the size of what `parameters` points to.
       if ((bytes != 40 && bytes != 48) || word(at + bytes - 8)) return 0;
       const __u64 parameters = long_word(at + 16);
       if (word(at + 12) != CLASS_MEMORY_LOCAL_USER || !parameters) return 0;
@@ -192,7 +192,7 @@ SEC("raw_tp/sys_exit") int ioctl_returned(struct bpf_raw_tracepoint_args* c) {
       if (word(at + 12)) return 0;
       key.handle = word(at + 8);
       if (key.handle == key.client)
-        bpf_for_each_map_elem(&objects, drop_of_client, &key, 0);  // with all that is below it
+        bpf_for_each_map_elem(&objects, drop_of_client, &key, 0);  // with all its descendants
       else
         ended(&key);
       return 0;

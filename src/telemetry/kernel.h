@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
-/* What user space and the BPF programs of kernel.bpf.c share. */
+/* Types shared by user space and the BPF programs of kernel.bpf.c. */
 #ifndef VRAMTRACK_TELEMETRY_KERNEL_H
 #define VRAMTRACK_TELEMETRY_KERNEL_H
 
@@ -18,19 +18,19 @@ typedef int64_t kernel_s64;
 
 enum { KERNEL_MOST_EVENTS = 16 };
 
-/* A tracepoint of a driver: where its record has what. Widths in bytes; 0: the record has no such field. */
+/* Where the record of a driver's tracepoint has its fields. Widths in bytes; 0: the record has no such field. */
 struct kernel_event {
-  kernel_u32 is_end; /* of the object `handle`; else it is made */
+  kernel_u32 is_end; /* the object `handle` ends; otherwise it is created */
   kernel_u32 unit;   /* bytes */
   kernel_u16 handle_at, handle_width;
   kernel_u16 bytes_at, bytes_width;
   kernel_u16 kind_at, kind_width;
-  kernel_u32 kinds; /* of memory: those that have a bit in common with it are counted */
+  kernel_u32 kinds; /* memory kinds: memory is counted if it shares a bit with this mask */
 };
 
-/* What a process was given since the counting began. */
+/* The memory a process has been given since the counting began. */
 struct kernel_given {
-  kernel_s64 held_bytes; /* of objects whose end is told, too */
+  kernel_s64 held_bytes; /* only objects whose end is reported, too */
   kernel_u64 made_bytes;
   kernel_u64 objects;
 };

@@ -39,7 +39,7 @@ asm(".section .rodata\n"
 namespace vramtrack::telemetry {
 namespace {
 
-/// Empty: it cannot be read, as the file of a process that ends meanwhile. (An iterator over its buffer would throw.)
+/// Empty if it cannot be read, for example because the process has ended. (An iterator over its buffer would throw.)
 std::string read_text(const std::string& path) {
   std::ifstream in(path);
   std::string text;
@@ -85,7 +85,7 @@ std::string tracing_folder(const std::string& named) {
   return {};
 }
 
-/// The device numbers of the files of NVIDIA's driver, as the kernel keeps them.
+/// The device numbers of the NVIDIA driver's device files, in the kernel's encoding.
 std::vector<std::uint32_t> nvidia_devices(const std::string& dev) {
   std::vector<std::uint32_t> devices;
   std::error_code error;
@@ -98,7 +98,7 @@ std::vector<std::uint32_t> nvidia_devices(const std::string& dev) {
   return devices;
 }
 
-/// The process's bytes of the device's own memory, by its open DRM files; nullopt if it has none.
+/// The bytes of device memory that the process holds according to its open DRM files; nullopt if it has none.
 std::optional<std::uint64_t> drm_bytes(const std::string& proc, std::uint32_t pid) {
   std::error_code error;
   std::optional<std::uint64_t> sum;
@@ -121,7 +121,7 @@ Error refused(std::string_view what, int error) {
 }  // namespace
 
 const std::vector<KernelEvent>& driver_events() {
-  // amdgpu: AMDGPU_GEM_DOMAIN_VRAM. xe: XE_BO_FLAG_VRAM0 and VRAM1. i915 does not report where an object lies.
+  // amdgpu: AMDGPU_GEM_DOMAIN_VRAM. xe: XE_BO_FLAG_VRAM0 and VRAM1. i915 does not report where an object is placed.
   constexpr std::uint32_t kPageBytes = 4096, kAmdVram = 4, kXeVram = 0xc;
   static const std::vector<KernelEvent> kAll = {
       {"amdgpu", "amdgpu_bo_create", false, "", "pages", kPageBytes, "prefer", kAmdVram},
@@ -154,7 +154,7 @@ struct KernelMemory::State {
   std::vector<bpf_link*> links;
   int given = -1;
   std::vector<std::string> groups;
-  bool reports_ends = false;  ///< of objects: what is held is known
+  bool reports_ends = false;  ///< of objects, so that the held bytes are known
   std::string by;
   std::map<std::uint32_t, std::uint64_t> first_drm_bytes;  ///< by pid
 
@@ -181,7 +181,7 @@ Status KernelMemory::State::load() {
 Status KernelMemory::State::count(const KernelEvent& event, std::uint32_t index, const std::string& format) {
   const auto where = event_of(event, format);
   const auto id = id_of(format);
-  if (!where || !id) return {};  // another version of the driver
+  if (!where || !id) return {};  // an unsupported version of the driver
   if (bpf_map_update_elem(map("events"), &index, &*where, BPF_ANY) != 0)
     return fail(refused("cannot name a tracepoint", errno));
   perf_event_attr attributes{};
@@ -258,7 +258,7 @@ kernel_given KernelMemory::given(std::uint32_t pid) const {
 }
 
 std::optional<KernelHeld> KernelMemory::held(std::uint32_t pid) {
-  // What DRM reports is all that the process holds, however it came by it.
+  // DRM reports everything that the process holds, regardless of where it came from.
   if (const auto bytes = drm_bytes(state_->options.proc, pid)) {
     const std::uint64_t first = state_->first_drm_bytes.try_emplace(pid, *bytes).first->second;
     return KernelHeld{static_cast<std::int64_t>(*bytes) - static_cast<std::int64_t>(first), "DRM fdinfo"};

@@ -1,6 +1,6 @@
-// KernelMemory: what the kernel's GPU drivers give to programs, below every library: their tracepoints, what DRM tells
-// of open files, and, as an experiment, the ioctls of NVIDIA's kernel module. What no library that is traced was asked
-// for lies below the libraries.
+// KernelMemory: the memory that the kernel's GPU drivers give to programs, below every library. It reads the drivers'
+// tracepoints, DRM's figures for open files and, as an experiment, the ioctls of NVIDIA's kernel module. Memory that no
+// traced library was asked for is "below the libraries".
 #pragma once
 
 #include <cstdint>
@@ -16,53 +16,53 @@
 
 namespace vramtrack::telemetry {
 
-/// A tracepoint of a driver, by the names of the fields of its record.
+/// A tracepoint of a driver, described by the field names of its record.
 struct KernelEvent {
   std::string group, name;
-  bool is_end = false;  ///< of the object `handle`; else it is made
-  std::string handle;   ///< empty: objects have none, so that their end is not reported
+  bool is_end = false;  ///< the object `handle` ends; otherwise it is created
+  std::string handle;   ///< empty: objects have no handle, so their end is not reported
   std::string bytes;
   std::uint32_t unit = 1;  ///< bytes
-  std::string kind;        ///< empty: all of its memory is counted
+  std::string kind;        ///< empty: all memory is counted, whatever its kind
   std::uint32_t kinds = 0;
 };
 
-/// amdgpu's, i915's and xe's.
+/// The events of amdgpu, i915 and xe.
 const std::vector<KernelEvent>& driver_events();
 
-/// Where the fields are, by the text of a tracepoint's file `format`; nullopt: one is missing, or of a width that is
-/// not read. Pure.
+/// The positions of the fields, from the text of a tracepoint's `format` file; nullopt if a field is missing or has an
+/// unsupported width. Pure.
 std::optional<kernel_event> event_of(const KernelEvent& event, std::string_view format);
 
-/// The number of a tracepoint, by the same text.
+/// The number of a tracepoint, from the same text.
 std::optional<std::uint64_t> id_of(std::string_view format);
 
 struct KernelHeld {
-  std::int64_t bytes = 0;  ///< more, or less, than before
-  std::string by;          ///< who reports it: "DRM fdinfo", "i915", "NVIDIA's ioctls"
+  std::int64_t bytes = 0;  ///< the change since counting began; may be negative
+  std::string by;          ///< the origin of the figure: "DRM fdinfo", "i915", "NVIDIA's ioctls"
 };
 
-/// Not thread-safe. What began to exist before open() is not counted.
+/// Not thread-safe. Objects that existed before open() are not counted.
 class KernelMemory {
  public:
   struct Options {
-    bool nvidia_ioctls = false;  ///< costs each system call of the machine some ten ns
+    bool nvidia_ioctls = false;  ///< adds some ten ns to each system call on the machine
     std::vector<KernelEvent> events = driver_events();
-    std::string tracing;  ///< where the kernel's tracepoints are; empty: the usual places
+    std::string tracing;  ///< the folder of the kernel's tracepoints; empty: the usual places
     std::string proc = "/proc", dev = "/dev";
   };
-  /// Errors: the kernel does not let it, or `nvidia_ioctls` on a machine without the driver. That it has no tracepoints
-  /// is none.
+  /// Errors: the kernel does not permit it, or `nvidia_ioctls` is set on a machine without the driver. A kernel without
+  /// tracepoints is not an error.
   static Result<KernelMemory> open(Options options);
   KernelMemory(KernelMemory&&) noexcept;
   KernelMemory& operator=(KernelMemory&&) noexcept;
   ~KernelMemory();
 
-  /// What the process has been given since open(), or since it was first asked for where only DRM reports it, less what
-  /// it released; nullopt: nothing reports it. Cost: a read of each of its open files' fdinfo.
+  /// The bytes the process has been given since open(), or since the first call if only DRM reports them, less those
+  /// released; nullopt if nothing reports them. Cost: reads the fdinfo of each open file of the process.
   std::optional<KernelHeld> held(std::uint32_t pid);
-  /// All that the process was given since open(), also by drivers whose tracepoints do not report an end; zeros: by
-  /// none of those that are counted.
+  /// Everything the process has been given since open(), including by drivers whose tracepoints do not report an end.
+  /// All zeros if none of the counted drivers gave it any.
   [[nodiscard]] kernel_given given(std::uint32_t pid) const;
   /// The drivers whose tracepoints are counted.
   [[nodiscard]] const std::vector<std::string>& groups() const;
@@ -73,7 +73,7 @@ class KernelMemory {
   std::unique_ptr<State> state_;
 };
 
-/// The bytes that the kernel reports for a process and that no library was asked for.
+/// The bytes the kernel reports for a process beyond those requested from the libraries.
 std::int64_t below_the_libraries(const KernelHeld& held, std::int64_t seen_bytes);
 
 }  // namespace vramtrack::telemetry

@@ -23,7 +23,7 @@ LifetimesSource::LifetimesSource(std::shared_ptr<TracedCategories> categories) :
     return;
   }
   accounts_ = std::move(*accounts);
-  // Signals are those of the thread that polls.
+  // Only the polling thread handles signals.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -41,8 +41,8 @@ LifetimesSource::~LifetimesSource() {
   if (categories_) categories_->set({});
 }
 
-/// Waits without the lock; what has come then waits a little for more, so that a busy program costs few wake-ups: the
-/// ring has room for some 1600 stacks.
+/// Waits without the lock. Events that have arrived then wait a little for more, so that a busy program causes few
+/// wake-ups: the ring has room for about 1600 stacks.
 void LifetimesSource::run() {
   auto look = std::chrono::steady_clock::now();
   while (true) {

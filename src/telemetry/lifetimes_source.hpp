@@ -13,12 +13,12 @@
 
 namespace vramtrack::telemetry {
 
-/// Takes in the events on its own thread, from open() to its end: the kernel's ring holds a second or so of them.
-/// poll() waits for that thread for as long as a look at all processes takes, a few milliseconds.
+/// Processes the events on its own thread, from open() to destruction: the kernel's ring holds about one second of
+/// them. While that thread scans all processes, for a few milliseconds, poll() waits.
 class LifetimesSource final : public Source {
  public:
-  /// Follows every program but this one. Each poll() returns the error that prevents it. `categories`, if not null:
-  /// takes what each process holds by what it is for, at each poll; emptied at the end.
+  /// Follows every program but this one. If an error prevents that, each poll() returns it. `categories`, if not null,
+  /// receives the memory of each process by category at each poll, and is emptied at the end.
   explicit LifetimesSource(std::shared_ptr<TracedCategories> categories = nullptr);
   ~LifetimesSource() override;
 
@@ -29,15 +29,15 @@ class LifetimesSource final : public Source {
   void run();
 
   const std::shared_ptr<TracedCategories> categories_;
-  std::unique_ptr<Accounts> accounts_;  ///< null: it could not be opened
-  std::mutex mutex_;                    ///< guards accounts_ and what follows
+  std::unique_ptr<Accounts> accounts_;  ///< null if it could not be opened
+  std::mutex mutex_;                    ///< guards accounts_ and the members below
   Status failed_;
   std::vector<std::string> warnings_;
   bool is_ending_ = false;
-  // Of the thread that polls.
+  // Used only by the polling thread.
   std::uint64_t reported_lost_ = 0;
   SourceNotes notes_;
-  std::thread thread_;  ///< last: it uses all of these
+  std::thread thread_;  ///< last, because it uses all of these
 };
 
 }  // namespace vramtrack::telemetry

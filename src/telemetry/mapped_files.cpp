@@ -73,10 +73,10 @@ std::string reach(std::uint32_t pid, const MappedFile& file) {
   if (is_same(file.path, file)) return file.path;
   const std::string theirs = fmt::format("/proc/{}/root{}", pid, file.path);
   if (is_same(theirs, file)) return theirs;
-  // Its path leads nowhere from either root (mounts of its own), or it has been replaced; needs root's rights.
+  // Its path leads to another file from both roots (own mounts), or it has been replaced; this needs root's rights.
   const std::string mapped = fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, file.begin, file.begin + file.length);
   if (::access(mapped.c_str(), R_OK) == 0) return mapped;
-  // On some file systems (overlayfs, btrfs) the numbers of a mapping differ from those of its path.
+  // On some file systems (overlayfs, btrfs) a mapping's device and inode differ from those of its path.
   return ::access(theirs.c_str(), R_OK) == 0 ? theirs : std::string();
 }
 

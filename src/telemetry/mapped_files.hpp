@@ -1,4 +1,4 @@
-// The files whose code a process runs, and how this process reaches them, whatever root and mounts the other one has.
+// The executable files that a process has mapped, and how this process reaches them, even if root and mounts differ.
 #pragma once
 
 #include <cstdint>
@@ -8,25 +8,25 @@
 
 namespace vramtrack::telemetry {
 
-/// A file that is mapped into a process, from its first to its last byte there.
+/// A file mapped into a process: the address range of its mappings, from first to last byte.
 struct MappedFile {
-  std::string path;  ///< as the process knows it, or as it is from our root
+  std::string path;  ///< the path as that process sees it, or as seen from this process's root
   std::uint64_t begin = 0, length = 0, file_offset = 0;
   std::uint64_t device = 0, inode = 0;
   bool operator==(const MappedFile&) const = default;
 };
 
-/// The executable mappings of files in the text of /proc/PID/maps. Pure.
+/// The executable file mappings in the text of /proc/PID/maps. Pure.
 std::vector<MappedFile> executable_files(std::string_view maps);
 
-/// Those of a process; empty: it has ended, or may not be read.
+/// The executable files of a process; empty if it has ended or may not be read.
 std::vector<MappedFile> files_of(std::uint32_t pid);
 
-/// The file at the address; nullptr: none.
+/// The file that contains the address; nullptr if there is none.
 const MappedFile* file_at(const std::vector<MappedFile>& files, std::uint64_t address);
 
-/// By which path this process opens the file: by its own where that is the same one, else through the other process,
-/// while that lives. Empty: it cannot be reached.
+/// The path by which this process can open the file: the file's own path if it leads to the same file, otherwise a path
+/// through the other process while that lives. Empty: unreachable.
 std::string reach(std::uint32_t pid, const MappedFile& file);
 
 }  // namespace vramtrack::telemetry

@@ -7,7 +7,7 @@
 namespace vramtrack::telemetry {
 namespace {
 
-/// No address of a program has it.
+/// No address of a program has this bit set.
 constexpr std::uint64_t kKey = 1ULL << 62U;
 
 }  // namespace
@@ -44,7 +44,7 @@ std::vector<MappedMemory::Change> MappedMemory::changed(const telemetry_event& e
   } else if (event.result == TELEMETRY_UNMAP) {
     unmap(event, changes);
   } else if (event.result == TELEMETRY_RETAIN_MAPPED) {
-    // The driver may give the handle that there is already, or another one.
+    // The driver may return the existing handle or another one.
     auto at = mappings_.upper_bound(event.address);
     if (at == mappings_.begin()) return changes;
     --at;
@@ -62,7 +62,7 @@ std::vector<MappedMemory::Change> MappedMemory::changed(const telemetry_event& e
 void MappedMemory::map(const telemetry_event& event, std::vector<Change>& changes) {
   const auto handle = handles_.find(event.context);
   if (handle == handles_.end()) return;
-  // What was there has been unmapped: that call has not returned yet.
+  // The previous mapping there has been removed, but the call that removed it has not returned yet.
   if (const auto before = mappings_.find(event.address); before != mappings_.end()) unmap(before, changes);
   const std::uint64_t key = handle->second.key;
   mappings_[event.address] = {key, event.bytes, event.time_ns};

@@ -1,5 +1,5 @@
-// MappedMemory: which pieces of physical memory a followed program has made (cuMemCreate), where it has mapped them,
-// and when the last of its handles and mappings is gone.
+// MappedMemory: which pieces of physical memory a followed program has created (cuMemCreate), where each is mapped, and
+// when its last handle or mapping goes.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +11,28 @@
 
 namespace vramtrack::telemetry {
 
-/// Memory: some 200 bytes a piece. Not thread-safe. Times are the events' (CLOCK_MONOTONIC): a call that began before a
-/// handle or an address was given out again is one of its former owner.
+/// Memory: about 200 bytes per piece. Not thread-safe. Times are the events' (CLOCK_MONOTONIC): a call that began
+/// before a handle or an address was reused refers to its previous owner.
 class MappedMemory {
  public:
-  /// Where a piece lies from now on: an address, 0: nowhere. `is_gone`: neither a handle nor a mapping is left.
+  /// Where a piece is mapped from now on: an address, or 0 for nowhere. `is_gone`: it has no handle or mapping left.
   struct Change {
     std::uint64_t key = 0;
     std::uint64_t address = 0;
-    std::uint64_t bytes = 0;  ///< that are mapped there
+    std::uint64_t bytes = 0;  ///< the size mapped there
     bool is_gone = false;
   };
 
-  /// Whether memory of this call (probe::Call) has handles.
+  /// Whether this call (probe::Call) allocates memory that has handles.
   static bool is_of(std::uint32_t call);
 
-  /// A new handle (address): the key of its memory, which no address and no other piece ever has.
+  /// Adds a new handle (an address). Returns the key of its memory, which no address and no other piece ever has.
   std::uint64_t created(const telemetry_event& event);
-  /// TELEMETRY_EVENT_MAPPED, and TELEMETRY_EVENT_FREE of a handle: what becomes of which pieces; empty: nothing.
+  /// TELEMETRY_EVENT_MAPPED, and TELEMETRY_EVENT_FREE of a handle. Returns how pieces change; empty if none does.
   std::vector<Change> changed(const telemetry_event& event);
   /// Whether a handle is known.
   [[nodiscard]] bool has(std::uint64_t handle) const { return handles_.count(handle) > 0; }
-  /// It ended with its device.
+  /// Call it when the memory has ended with its device.
   void ended(std::uint64_t key);
 
  private:

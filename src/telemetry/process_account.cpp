@@ -15,7 +15,7 @@ double time_s(const telemetry_event& event) {
   return static_cast<double>(event.time_ns) / 1e9;
 }
 
-/// The first block of an allocator lies where the driver's memory begins that it is part of.
+/// An allocator's first block starts at the address of the driver's allocation that contains it.
 std::uint64_t key_of(const telemetry_event& event) {
   const bool is_block = static_cast<probe::Call>(event.call) == probe::Call::torch_block;
   return event.address ^ (is_block ? 1ULL << 63U : 0);

@@ -1,5 +1,5 @@
-// ProcessAccount: what each line of one followed program holds, how much of it survives, and what it is for, in bounded
-// memory.
+// ProcessAccount: how much memory each line of a followed program holds, how much of it survives, and its category, in
+// bounded memory.
 #pragma once
 
 #include <optional>
@@ -16,17 +16,17 @@
 
 namespace vramtrack::telemetry {
 
-/// Counts device memory; what an allocator takes from the driver to hand out in blocks is counted as these blocks. Not
-/// thread-safe. Memory: at most 10 MiB (trace::SurvivalLedger, SiteNames).
+/// Counts device memory; for memory that an allocator hands out in blocks, it counts these blocks. Not thread-safe.
+/// Memory: at most 10 MiB (trace::SurvivalLedger, SiteNames).
 class ProcessAccount {
  public:
   void allocated(FollowedProcess& process, const telemetry_event& event, const FollowedStack& stack);
   void freed(const telemetry_event& event);
 
-  /// As LifetimesAccount::report(). `held`: what the kernel says that the process holds, where it does; of that, what
-  /// no library was asked for comes last, as a line of its own without ages.
+  /// Like LifetimesAccount::report(). `held`: the bytes the process holds according to the kernel, if known; the part
+  /// that no library was asked for comes last, as a line of its own without ages.
   std::optional<std::vector<SiteLifetimes>> report(double now_s, const std::optional<KernelHeld>& held = {});
-  /// What it holds now, by the name of its category.
+  /// The bytes it holds now, by category.
   [[nodiscard]] std::vector<std::pair<std::string, double>> categories() const;
 
  private:
@@ -34,7 +34,7 @@ class ProcessAccount {
   trace::LifetimesAccount account_;
   trace::SurvivalLedger by_category_{{.blocks = 1U << 15, .sites = 32, .top_sites = 16}};
   trace::SurvivalLedger of_driver_{
-      {.blocks = 1U << 15, .sites = 1, .top_sites = 1}};  ///< all that drivers were asked for
+      {.blocks = 1U << 15, .sites = 1, .top_sites = 1}};  ///< everything requested from drivers
 };
 
 }  // namespace vramtrack::telemetry

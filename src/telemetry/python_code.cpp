@@ -15,7 +15,7 @@
 namespace vramtrack::telemetry {
 namespace {
 
-/// Whose memory read() reads: the probe's readers take a plain function.
+/// The process that read() reads from: the probe's readers take a plain function.
 thread_local std::uint32_t reading_pid = 0;
 
 bool read(std::uint64_t address, void* into, std::size_t bytes) {
@@ -37,7 +37,7 @@ std::string text_of(const probe::PythonLayout& layout, std::uint64_t object) {
 
 /// PyTypeObject.tp_name, the same in all versions (Include/cpython/object.h).
 constexpr std::uint64_t kTypeName = 24;
-constexpr std::uint64_t kTag = 3;  ///< in the low bits of a frame's code since 3.14
+constexpr std::uint64_t kTag = 3;  ///< in the low bits of a frame's code, from 3.14 on
 
 bool is_code(std::uint64_t object) {
   const auto name = load<std::uint64_t>(load<std::uint64_t>(object + probe::kObjectType) + kTypeName);
@@ -46,8 +46,8 @@ bool is_code(std::uint64_t object) {
          std::string_view(text, sizeof text) == std::string_view("code", 5);
 }
 
-/// From 3.13 on, the interpreter's data begin with what describes them, somewhere in the writable part of its file;
-/// empty: not found. The first words that a reader needs.
+/// The first words of the table that describes the interpreter's data from 3.13 on, and lies in the writable part of
+/// its file; empty if not found.
 std::vector<std::uint64_t> debug_offsets(std::uint32_t pid, const std::string& path) {
   constexpr std::size_t kPiece = 1 << 16;
   constexpr std::string_view kCookie = "xdebugpy";
@@ -96,7 +96,7 @@ std::optional<PythonCode> PythonCode::of(std::uint32_t pid, const std::vector<Ma
       why.clear();
       return PythonCode(pid, layout);
     }
-    // The program may be a small one, and the interpreter in a library.
+    // The program may be a small launcher, with the interpreter in a library.
     why = fmt::format("no Python frames of Python 3.{}: {}", minor, unknown);
   }
   return std::nullopt;
@@ -132,19 +132,19 @@ std::vector<PythonFrame> PythonCode::frames(const telemetry_frame* raw, std::siz
   reading_pid = pid_;
   std::vector<PythonFrame> out;
   for (std::size_t i = 0; i < count; ++i) {
-    // 3.12 and newer: a frame of the interpreter's own, below the frames that one call of its loop runs.
+    // 3.12 and newer: an entry frame that the interpreter adds below the frames of one call of its loop.
     if (layout_.frame_owner != 0 && raw[i].mark >= 3) {
       if (!out.empty()) out.back().is_entry = true;
       continue;
     }
     const std::uint64_t code = raw[i].code & ~kTag;
     Function* const function = this->function(code);
-    if (function == nullptr) continue;  // gone since
+    if (function == nullptr) continue;  // freed since
     std::int64_t at = 0;
     if (layout_.code_bytes != 0)
       at = static_cast<std::int64_t>(raw[i].at - (code + layout_.code_bytes));
     else
-      at = static_cast<std::int32_t>(raw[i].at) * (layout_.minor == 10 ? 2 : 1);  // in instructions, in 3.10
+      at = static_cast<std::int32_t>(raw[i].at) * (layout_.minor == 10 ? 2 : 1);  // 3.10 counts in instructions
     const auto [line, is_new] = function->lines.try_emplace(at);
     if (is_new)
       line->second = probe::find_line(read, layout_.lines, function->table + probe::kBytesText,

@@ -17,17 +17,17 @@ namespace {
 using probe::Call;
 using probe::Record;
 
-/// Records are handed on in pieces of this many.
+/// How many records are handed on at a time.
 constexpr std::size_t kMostPending = 1024;
 
 }  // namespace
 
 struct Recording::Process {
   std::uint32_t index = 0;
-  std::vector<MappedFile> files;  ///< that the trace names
+  std::vector<MappedFile> files;  ///< the files that the trace names
   std::unordered_map<std::string, std::uint32_t> texts, stacks, codes;
   std::unordered_map<std::uint32_t, std::uint16_t> threads;  ///< by thread id
-  /// Physical memory: what is live at its key, or at the address where it is mapped.
+  /// Physical memory: its live bytes, at its key or at the address where it is mapped.
   struct Piece {
     std::uint64_t head = 0, address = 0, bytes = 0;
     std::uint16_t thread = 0;
@@ -98,7 +98,7 @@ void Recording::write_files(const FollowedProcess& from, Process& process) {
   if (process.files == from.unwinder->files()) return;
   for (const MappedFile& file : from.unwinder->files()) {
     if (std::find(process.files.begin(), process.files.end(), file) != process.files.end()) continue;
-    // A reader of the trace on this machine finds the file, also of another root, while that is there.
+    // A reader of the trace on this machine can open the file, even one under another root, while it exists.
     const std::string reached = reach(from.known.pid, file);
     const std::string& place = reached.empty() ? file.path : reached;
     const std::uint32_t path = text(process, place);
@@ -110,7 +110,7 @@ void Recording::write_files(const FollowedProcess& from, Process& process) {
   process.files = from.unwinder->files();
 }
 
-/// A process gets its place in the trace with its first allocation: most children of a program use no GPU.
+/// A process enters the trace with its first allocation: most children of a program do not use a GPU.
 Recording::Process& Recording::enter(const FollowedProcess& from) {
   std::unique_ptr<Process>& process = processes_[from.number];
   if (process) return *process;
@@ -121,7 +121,7 @@ Recording::Process& Recording::enter(const FollowedProcess& from) {
   return *process;
 }
 
-/// What comes before a change of what is live.
+/// Writes what must precede a change of the live memory.
 Recording::Process& Recording::before_change(const FollowedProcess& from) {
   Process& process = enter(from);
   ++events_;
@@ -181,7 +181,7 @@ void Recording::allocated(FollowedProcess& from, const telemetry_event& event, c
     process.pieces[event.address] = {head, event.address, event.bytes, thread->second};
 }
 
-/// Blocks that a framework cuts of it lie within what is live there.
+/// Blocks that a framework carves out of it lie within the live range.
 void Recording::moved(const FollowedProcess& from, const telemetry_event& event, const MappedMemory::Change& change) {
   Process& process = enter(from);
   const auto found = process.pieces.find(change.key);
@@ -191,7 +191,7 @@ void Recording::moved(const FollowedProcess& from, const telemetry_event& event,
   write(process, {probe::head_of(Record::free, static_cast<Call>(event.call), 0, 0, 0), probe::when(time_us, 0),
                   piece.address, piece.bytes});
   piece.address = change.address == 0 ? change.key : change.address;
-  if (piece.bytes == 0) piece.bytes = change.bytes;  // of memory of others
+  if (piece.bytes == 0) piece.bytes = change.bytes;  // memory of another process
   write(process, {piece.head, probe::when(time_us, piece.thread), piece.address, piece.bytes});
 }
 
@@ -249,7 +249,7 @@ Status Recording::flush() {
 
 Status Recording::finish() {
   check(follower_->poll(0));
-  const bool is_quiet = next_index_ == 0;  // what was traced is in the trace, also if it did nothing
+  const bool is_quiet = next_index_ == 0;  // a traced program is in the trace even if it did nothing
   for (const auto& [pid, from] : follower_->running()) {
     if (is_quiet) enter(*from);
     const auto known = processes_.find(from->number);

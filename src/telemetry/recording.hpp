@@ -1,5 +1,5 @@
-// Recording: what the tracer sees of running programs becomes a trace, in a file and in memory, as `vramtrack run`
-// writes it.
+// Recording: writes what the tracer sees of running programs to a trace, in a file and in memory, in the format of
+// `vramtrack run`.
 #pragma once
 
 #include <cstdint>
@@ -19,36 +19,36 @@ namespace vramtrack::telemetry {
 /// Not thread-safe. Memory: the live blocks and stacks since it began (trace::ProbeTrace).
 class Recording {
  public:
-  /// `output`: the trace file, which is replaced; `title`: the command that the file names. Errors: the file cannot be
-  /// written; those of Tracer::open().
+  /// `output`: the trace file, which is replaced; `title`: the command to store in it. Errors: the file cannot be
+  /// written, and those of Tracer::open().
   static Result<std::unique_ptr<Recording>> begin(const std::string& output, const std::string& title,
                                                   Follower::Select select);
   ~Recording();
 
-  /// Looks for processes and libraries that are new. Call it every second.
+  /// Looks for new processes and libraries. Call it every second.
   Status find_targets() { return follower_->find_targets(); }
   /// Records what happens in up to `timeout_ms`.
   Status poll(int timeout_ms);
-  /// At least once a second: what a crash of this process may lose.
+  /// Call it at least once a second: a crash of this process may lose the events since the last call.
   Status flush();
-  /// What a process holds now by the kernel's account, more than when the tracing began: the trace compares it with
-  /// what is tracked. For a process that has allocated nothing yet, it is not taken.
+  /// Records the bytes that the kernel says a process holds beyond those at the start of tracing; the trace compares
+  /// them with the tracked bytes. Ignored if the process has not allocated anything yet.
   void held(std::uint32_t pid, std::int64_t bytes);
   /// Detaches and closes the file.
   Status finish();
 
-  /// What is held of what was allocated since it began. Valid until the next call.
+  /// The live allocations made since it began. Valid until the next call.
   [[nodiscard]] const trace::ProbeTrace& live() const { return live_; }
-  /// Whether a process that was selected uses a library that can be traced.
+  /// Whether a selected process uses a library that can be traced.
   [[nodiscard]] bool has_target() const { return follower_->has_target(); }
-  /// The processes that are followed now.
+  /// The pids of the processes followed now.
   [[nodiscard]] std::vector<std::uint32_t> pids() const;
   [[nodiscard]] std::size_t running() const { return follower_->running().size(); }
   [[nodiscard]] std::uint64_t events() const { return events_; }
   [[nodiscard]] std::uint64_t lost() const { return follower_->lost(); }
-  /// Allocations and frees of processes that had ended before they could be looked at: they are not in the trace.
+  /// Allocations and frees by processes that had ended before they could be inspected; they are not in the trace.
   [[nodiscard]] std::uint64_t unknown() const { return follower_->unknown(); }
-  /// What could not be traced, once each; taken with the call.
+  /// Messages about what could not be traced, each once; the call clears them.
   std::vector<std::string> take_warnings() { return follower_->take_warnings(); }
 
  private:
@@ -69,12 +69,12 @@ class Recording {
 
   std::optional<trace::ProbeFileWriter> file_;
   trace::ProbeTrace live_;
-  std::map<std::uint64_t, std::unique_ptr<Process>> processes_;  ///< running, by the follower's number
+  std::map<std::uint64_t, std::unique_ptr<Process>> processes_;  ///< the running ones, by the follower's number
   std::uint32_t next_index_ = 0;
-  std::optional<trace::ProbeProcess> ended_quietly_;  ///< the last one that ended without an event
+  std::optional<trace::ProbeProcess> ended_quietly_;  ///< the last process that ended without an event
   std::uint64_t events_ = 0, reported_lost_ = 0;
   Status failed_;
-  std::unique_ptr<Follower> follower_;  ///< last: it goes first
+  std::unique_ptr<Follower> follower_;  ///< last, so that it is destroyed first
 };
 
 }  // namespace vramtrack::telemetry

@@ -16,11 +16,11 @@
 namespace vramtrack::telemetry {
 namespace {
 
-/// The inodes of the machine's first namespaces (linux/proc_ns.h): the same on every machine.
+/// The inodes of the machine's initial namespaces (linux/proc_ns.h), the same on every machine.
 constexpr ino_t kFirstPidNamespace = 0xefff'fffc, kFirstUserNamespace = 0xefff'fffd;
 
 constexpr int kFewestMajor = 5, kFewestMinor = 15;
-constexpr int kLinksMajor = 6, kLinksMinor = 6;  ///< links of many uprobes, which need no CAP_SYS_ADMIN
+constexpr int kLinksMajor = 6, kLinksMinor = 6;  ///< the first with links of many uprobes, which need no CAP_SYS_ADMIN
 
 bool is_inode(const char* path, ino_t inode) {
   struct stat found {};
@@ -63,7 +63,7 @@ std::vector<std::string> hindrances(const TracingRights& rights) {
         "the kernel is locked down for confidentiality, which does not allow BPF to read memory (lockdown=)");
   if (!rights.is_first_user_namespace)
     out.emplace_back("this is a user namespace (a rootless container), whose capabilities do not count for BPF");
-  // The events name processes by their numbers in the first one.
+  // Events identify processes by their pids in the initial namespace.
   if (!rights.is_first_pid_namespace)
     out.emplace_back(
         "this container has its own pid namespace: start it with hostPID: true (Kubernetes) or docker run "
@@ -78,7 +78,7 @@ std::vector<std::string> hindrances(const TracingRights& rights) {
                                              : fmt::format(", which no value of kernel.perf_event_paranoid (it is {}) "
                                                            "replaces",
                                                            rights.paranoia)));
-    // "perf/core: Require CAP_SYS_ADMIN for uprobes", which distributions have taken into older kernels.
+    // "perf/core: Require CAP_SYS_ADMIN for uprobes", which distributions have backported to older kernels.
     if (!has_links)
       out.emplace_back("before Linux 6.6, with its updates since 2025, probes need the capability CAP_SYS_ADMIN");
   }

@@ -1,4 +1,4 @@
-// The bytes of arrays and images, whose functions get a shape and no size.
+// The bytes of arrays and images, whose functions take a shape instead of a size.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace vramtrack::telemetry {
 
-/// Of an allocation. For arrays and images only the bytes of the elements, since drivers pad them as they like. 0:
-/// memory is bound to it later, or it lies in another object's.
+/// The bytes of an allocation. For arrays and images, only those of the elements, because each driver pads them in its
+/// own way. 0: memory is bound to it later, or belongs to another object.
 std::uint64_t bytes_of(const telemetry_stack_event& event);
 
 }  // namespace vramtrack::telemetry

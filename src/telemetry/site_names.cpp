@@ -30,7 +30,7 @@ std::uint64_t hash_of(const FollowedStack& stack) {
   return hash;
 }
 
-/// Frames by name, as the rules of categories want them.
+/// Frames with names, as the category rules expect them.
 class Frames {
  public:
   trace::FrameId add(std::string_view function, std::string_view file, std::uint32_t line) {
@@ -57,7 +57,7 @@ bool is_of_traced_allocator(const std::vector<MappedFile>& files, const std::vec
   });
 }
 
-/// Its words: the innermost frame of the program's own code; else the outermost that has a name.
+/// The text is the innermost frame of the program's own code, or the outermost that has a name.
 SiteNames::Seen SiteNames::look_at_native(const FollowedProcess& process, const std::vector<std::uint64_t>& addresses) {
   if (!native_) native_ = std::make_unique<symbolize::DebugNames>();
   Frames frames;
@@ -81,7 +81,7 @@ SiteNames::Seen SiteNames::look_at_native(const FollowedProcess& process, const 
   return {!own.empty() ? own : !outermost.empty() ? outermost : "(no stack)", frames.category()};
 }
 
-/// A Python line says more than the native code below it, of which only the libraries are looked at.
+/// A Python line is more useful than the native code below it, where only the libraries are inspected.
 SiteNames::Seen SiteNames::look_at(FollowedProcess& process, const FollowedStack& stack) {
   std::vector<PythonFrame> python;
   if (process.python && stack.python_count > 0) python = process.python->frames(stack.python, stack.python_count);

@@ -1,4 +1,4 @@
-// SiteNames: the line of a stack of a running program that a person looks at, as words, and what its memory is for.
+// SiteNames: the source line to show for a stack of a running program, as text, and the category of its memory.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@
 
 namespace vramtrack::telemetry {
 
-/// Of one process. A stack is looked up when it is first seen, and again when it has been forgotten. Not thread-safe.
-/// Memory: at most some 3 MiB, and libdw's, of the files whose names were looked up.
+/// For one process. A stack is looked up when it is first seen, and again after it has been forgotten. Not thread-safe.
+/// Memory: at most about 3 MiB, plus libdw's for the files in which names were looked up.
 class SiteNames {
  public:
   struct Place {
-    std::uint32_t number = 0;  ///< the line's here; in order from 1; 0: all lines after kMostNames
+    std::uint32_t number = 0;  ///< of the line, from 1 in order; 0: all lines after kMostNames
     trace::Category category = trace::Category::unknown;
   };
   Place place_of(FollowedProcess& process, const FollowedStack& stack);
@@ -28,10 +28,10 @@ class SiteNames {
   [[nodiscard]] const std::string& name(std::uint32_t number) const { return names_[number]; }
 
   static constexpr std::size_t kMostNames = 4096;
-  static constexpr std::size_t kMostStacks = 8192;  ///< remembered; with more, all are forgotten
+  static constexpr std::size_t kMostStacks = 8192;  ///< how many to remember; beyond that, all are forgotten
 
  private:
-  /// What was found out about a stack.
+  /// The result of looking up a stack.
   struct Seen {
     std::string words;
     trace::Category category = trace::Category::unknown;
@@ -41,13 +41,13 @@ class SiteNames {
 
   trace::OwnCode own_;
   std::unique_ptr<trace::NativeNames> native_;
-  std::unordered_map<std::uint64_t, Place> stacks_;  ///< by a hash of 64 bits
+  std::unordered_map<std::uint64_t, Place> stacks_;  ///< by 64-bit hash
   std::unordered_map<std::string, std::uint32_t> numbers_;
   std::vector<std::string> names_{"(other lines)"};
 };
 
-/// Whether a frame of the stack belongs to an allocator that hands out blocks of what it takes from the driver, and
-/// that is traced itself.
+/// Whether a frame of the stack belongs to an allocator that is itself traced and divides the driver's memory into
+/// blocks.
 bool is_of_traced_allocator(const std::vector<MappedFile>& files, const std::vector<std::uint64_t>& addresses);
 
 }  // namespace vramtrack::telemetry

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
-// The probes on allocating and freeing functions of GPU drivers and frameworks, in the kernel: x86-64, glibc. They read
-// the program's memory and never write to it. Each event carries what user space cannot read later: the registers, the
-// top of the stack and the chain of Python frames at the time of the call. Events that find no room in the ring are
-// counted
-// (`lost`).
-// The types come first.
+// The probes on allocating and freeing functions of GPU drivers and frameworks, in the
+// kernel: x86-64, glibc. They read the program's memory and never write to it. Each event
+// carries what user space cannot read later: the registers, the top of the stack and the
+// chain of Python frames at the time of the call. Events that do not fit into the ring are
+// counted (`lost`).
+// The types must come first.
 // clang-format off
 #include <linux/bpf.h>
 #include <linux/ptrace.h>
@@ -23,7 +23,7 @@ typedef struct {
   int counter;
 } atomic_t;
 struct signal_struct {
-  atomic_t live;  // threads that have not ended
+  atomic_t live;  // threads that are still running
 } __attribute__((preserve_access_index));
 struct task_struct {
   struct signal_struct* signal;
@@ -33,7 +33,7 @@ struct task_struct {
   struct thread_struct thread;
 } __attribute__((preserve_access_index));
 
-// struct pthread of glibc on x86-64: specific_1stblock, pairs of a sequence number and the datum.
+// struct pthread of glibc on x86-64: specific_1stblock, pairs of a sequence number and the data.
 #define FIRST_KEYS 0x310
 
 struct start {
@@ -42,13 +42,13 @@ struct start {
   __u16 device;
   __u8 call;
 };
-// What is known of a handle of a program: owners besides the first, a context's device, a device's kinds of memory.
+// What is known about a program's handle: its owners besides the first, a context's device, a device's kinds of memory.
 struct handle {
   __u32 tgid;
   __u32 act;
   __u64 value;
 };
-// The contexts that a thread has pushed, and their devices. 0: a context that is not known.
+// The contexts that a thread has pushed, and their devices. 0: an unknown context.
 struct contexts {
   __u32 depth;
   __u64 contexts[TELEMETRY_MOST_CONTEXTS];
@@ -59,7 +59,7 @@ struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
   __uint(max_entries, 32 << 20);
 } events SEC(".maps");
-// Programs that are not targets. They start often and are looked at later: nobody is woken for them.
+// Programs that are not targets. They start often and are inspected later, so they do not wake the reader.
 struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
   __uint(max_entries, 256 << 10);
@@ -76,7 +76,7 @@ struct {
   __type(key, __u32);
   __type(value, struct telemetry_python);
 } targets SEC(".maps");
-// Processes that are not to be reported.
+// Processes to ignore.
 struct {
   __uint(type, BPF_MAP_TYPE_LRU_HASH);
   __uint(max_entries, 65536);
@@ -115,14 +115,14 @@ struct {
   __type(key, __u32);
   __type(value, __u64);
 } lost SEC(".maps");
-// How many blocks of an allocator may be reported of a process in a second; 0: all.
+// How many of an allocator's blocks may be reported per process and second; 0: all.
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, 1);
   __type(key, __u32);
   __type(value, __u64);
 } budget SEC(".maps");
-// What a process has allocated since a time, and what follows from the stretch before that.
+// What a process has allocated since a point in time, and what follows from the interval before it.
 struct pace {
   __u64 begin_ns, calls, bytes;
   __u64 threshold;
@@ -134,14 +134,14 @@ struct {
   __type(value, struct pace);
 } paces SEC(".maps");
 
-// Stacks that the reader was woken for, by a hash of the process and the stack.
+// Stacks for which the reader has been woken, by a hash of the process and the stack.
 struct {
   __uint(type, BPF_MAP_TYPE_LRU_HASH);
   __uint(max_entries, 16384);
   __type(key, __u64);
   __type(value, __u8);
 } told SEC(".maps");
-// When the reader was last woken for what is not new (CLOCK_MONOTONIC, ns).
+// When the reader was last woken for events other than new stacks (CLOCK_MONOTONIC, ns).
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, 1);
@@ -194,7 +194,7 @@ static __always_inline __u64 argument(struct pt_regs* c, __u32 number) {
   }
 }
 
-// A function of its own for the verifier, which looks at it once.
+// A separate function, so that the verifier checks it only once.
 static __noinline __u64 value_at(struct pt_regs* c, telemetry_place place) {
   const __u64 value = argument(c, place & 0xf);
   if (place & TELEMETRY_AT) return load(value + (place >> 8));
@@ -218,9 +218,9 @@ static __always_inline void describe(struct telemetry_event* e, __u32 kind, __u6
   e->began_ns = 0;
 }
 
-// Waking the reader takes longer than all else here, so it is woken at once only where it could be too late: for a
-// stack that is new, whose names are in the memory of a program that may end. What else there is waits a little for
-// more; not for long, as what is new then waits behind it.
+// Waking the reader costs more than everything else here, so it is woken at once only if later could be too late: for a
+// new stack, because its names are in the memory of a program that may end. Other events wait briefly for more; not for
+// long, because new stacks queue behind them.
 #define WAIT_NS 20000000
 #define MUCH_BYTES (4 << 20)
 static __always_inline __u64 soon(void) {
@@ -237,7 +237,7 @@ static __always_inline __u64 mix(__u64 hash, __u64 value) {
   return (hash ^ value) * 0x100000001b3ULL ^ hash >> 29;
 }
 
-// The depth distinguishes paths that lead to the same call. `python`: a hash of its frames.
+// The depth distinguishes paths that lead to the same call. `python`: a hash of the Python frames.
 static __always_inline __u64 at_once_if_new(struct pt_regs* c, __u64 id, __u64 python) {
   const __u64 hash = mix(mix(mix(python, c->rip), c->rsp), id >> 32);
   if (bpf_map_lookup_elem(&told, &hash)) return soon();
@@ -261,9 +261,9 @@ static __always_inline int is_code(__u64 object) {
   return (load(load(load(object + 8) + 24)) & 0xffffffffffULL) == 0x65646f63ULL;  // "code"
 }
 
-// The key of the thread's Python state is the first whose datum leads to a frame with a code object. Extensions keep
-// the state of some threads under keys of their own (pybind11), which they made later than the interpreter made its
-// key.
+// The key of the thread's Python state is the first one whose value leads to a frame with a code object. Extensions
+// (pybind11) keep the state of some threads under keys of their own, which they create later than the interpreter
+// creates its key.
 static __always_inline void find_key(struct telemetry_python* python, __u64 keys) {
   __u32 found = TELEMETRY_KEYS;
   for (int i = TELEMETRY_KEYS - 1; i >= 0; --i) {
@@ -273,7 +273,7 @@ static __always_inline void find_key(struct telemetry_python* python, __u64 keys
   python->key = found;
 }
 
-// The thread's innermost Python frame; 0: it runs none.
+// The thread's innermost Python frame; 0 if it runs no Python.
 static __always_inline __u64 innermost(struct telemetry_python* python) {
   if (!python->has_layout) return 0;
   __u64 keys = thread_pointer() + FIRST_KEYS;
@@ -283,8 +283,8 @@ static __always_inline __u64 innermost(struct telemetry_python* python) {
   return state ? innermost_of(python, state) : 0;
 }
 
-// As it is in memory: what belongs to the interpreter itself is left out by user space. One branch a frame is all that
-// the verifier has patience for.
+// The frames as they are in memory: user space removes those of the interpreter itself. The verifier tolerates only one
+// branch per frame.
 static __always_inline __u32 walk(const struct telemetry_python* python, __u64 frame, struct telemetry_frame* into,
                                   __u64* hash) {
   int i = 0;
@@ -320,7 +320,7 @@ static __always_inline int with_stack(struct pt_regs* c, const struct telemetry_
   __builtin_memcpy(e->registers, registers, sizeof registers);
   e->head.result = kind_of_shape;
   if (kind_of_shape) {
-    bpf_probe_read_user(e->shape, sizeof e->shape - sizeof *e->shape, (void*)s->shape);  // zeros: it cannot be read
+    bpf_probe_read_user(e->shape, sizeof e->shape - sizeof *e->shape, (void*)s->shape);  // zeros if it cannot be read
     e->shape[TELEMETRY_SHAPE_WORDS - 1] = s->format ? load(s->format) : 0;
   }
   e->stack_bytes = 0;
@@ -328,7 +328,7 @@ static __always_inline int with_stack(struct pt_regs* c, const struct telemetry_
   for (int i = 0; i < TELEMETRY_STACK_BYTES / TELEMETRY_STACK_PIECE; ++i) {
     const __u64 at = c->rsp + i * TELEMETRY_STACK_PIECE;
     if (bpf_probe_read_user(e->stack + i * TELEMETRY_STACK_PIECE, TELEMETRY_STACK_PIECE, (void*)at)) {
-      // The next page is not in memory, or not of the stack: up to its begin.
+      // The next page is not in memory or not part of the stack: read up to its start.
       const __u64 rest = -at & 4095;
       if (rest < TELEMETRY_STACK_PIECE &&
           !bpf_probe_read_user(e->stack + i * TELEMETRY_STACK_PIECE, rest & (TELEMETRY_STACK_PIECE - 1), (void*)at))
@@ -382,7 +382,7 @@ static __always_inline int bare(__u32 kind, __u64 id, __u32 call, __u64 address,
   return bare_since(0, kind, id, call, address, bytes, result, device);
 }
 
-// Where there is no room, all processes are looked at sooner or later.
+// If there is no room, all processes are inspected sooner or later anyway.
 static __always_inline int report_news(__u32 kind, __u64 id) {
   struct telemetry_event* e = bpf_ringbuf_reserve(&news, sizeof *e, 0);
   if (!e) return 0;
@@ -394,9 +394,9 @@ static __always_inline int report_news(__u32 kind, __u64 id) {
 #define SECOND_NS 1000000000ULL
 #define HIGHEST_THRESHOLD 0xffffffffULL
 
-// Which blocks are reported for sure. For a program that allocates faster than the budget allows, the expected number
-// of the others is what is allowed: all bytes of a second / threshold. A second is sampled by what the one before it
-// was, and by what it is so far itself.
+// The threshold above which every block is reported. For a program that allocates faster than the budget allows, the
+// expected number of smaller ones is the budget: all bytes of a second / threshold. The threshold of a second follows
+// from the second before it and from its own bytes so far.
 static __always_inline __u64 threshold_of(__u32 tgid, __u64 bytes) {
   __u32 only = 0;
   __u64* most = bpf_map_lookup_elem(&budget, &only);
@@ -437,7 +437,7 @@ static __always_inline int report(struct pt_regs* c, struct telemetry_python* py
   const __u64 threshold = threshold_of(id >> 32, bytes);
   if (!is_sampled(bytes, threshold)) return 0;
   __u64 frame = innermost(python);
-  // C++ threads and programs without Python have their native stack alone.
+  // C++ threads and programs without Python have only their native stack.
   if (!frame) return with_stack(c, python, id, call, address, bytes, threshold, device, 0, 0, TELEMETRY_NO_SHAPE);
   struct telemetry_python_event* e = bpf_ringbuf_reserve(&events, sizeof *e, 0);
   if (!e) {
@@ -474,7 +474,7 @@ static __always_inline void retain(__u32 tgid, __u64 address) {
     note(tgid, TELEMETRY_RETAIN, address, 1);
 }
 
-// One owner less of what may have several: whether it was the last one.
+// Removes one owner of a handle that may have several. Returns whether it was the last one.
 static __always_inline int is_last_release(__u32 tgid, __u64 address) {
   struct handle handle = {.tgid = tgid, .act = TELEMETRY_RETAIN, .value = address};
   __u64* owners = bpf_map_lookup_elem(&handles, &handle);
@@ -530,7 +530,7 @@ static __always_inline __u16 device_of_context(__u32 tgid, __u64 context) {
   return device ? *device : 0;
 }
 
-// The bits of the kinds of memory that lie on the device itself.
+// The bits of the memory types that are on the device itself.
 static __always_inline __u32 kinds_of(__u64 properties) {
   const __u32 count = load_32(properties);
   __u32 kinds = 0;
@@ -550,7 +550,7 @@ static __always_inline __u8 call_of(struct pt_regs* c, const struct telemetry_fu
 
 static __always_inline int is_within_another(struct pt_regs* c, __u64 id) {
   struct start* outer = bpf_map_lookup_elem(&starts, &id);
-  // One that lies below on the stack has returned, unseen (longjmp, an exception).
+  // A call lower on the stack has returned unseen (longjmp, an exception).
   return outer && outer->stack_pointer > c->rsp;
 }
 
@@ -571,7 +571,7 @@ static __always_inline void begin(struct pt_regs* c, const struct telemetry_func
   bpf_map_update_elem(&starts, &id, &s, BPF_ANY);
 }
 
-// Whether it frees at all is known when it returns; until then nothing is reported.
+// Whether the call frees anything is known when it returns; until then nothing is reported.
 static __always_inline void begin_free(struct pt_regs* c, __u8 call, __u32 index, __u64 id, __u64 address) {
   if (!address || is_within_another(c, id)) return;
   struct start s = {
@@ -579,7 +579,7 @@ static __always_inline void begin_free(struct pt_regs* c, __u8 call, __u32 index
   bpf_map_update_elem(&starts, &id, &s, BPF_ANY);
 }
 
-// A process that calls a probed function is a target until user space says otherwise: nothing of a new one is missed.
+// A process that calls a probed function is a target until user space decides otherwise: no event of a new one is lost.
 static __always_inline struct telemetry_python* adopt(__u32 tgid) {
   struct telemetry_python none = {};
   bpf_map_update_elem(&targets, &tgid, &none, BPF_NOEXIST);
@@ -642,7 +642,7 @@ SEC("uprobe") int enter(struct pt_regs* c) {
   }
 }
 
-// The program will call the function at its address from now on, and not by its name.
+// From now on, the program will call the function by its address, not by its name.
 static __always_inline int found(__u64 id, __u64 name, __u64 address) {
   char text[TELEMETRY_NAME_BYTES] = {};
   if (!address || bpf_probe_read_user_str(text, sizeof text, (void*)name) < 0) return 0;
@@ -657,7 +657,7 @@ SEC("uretprobe") int leave(struct pt_regs* c) {
   if (!python) return 0;
   __u32 index = bpf_get_attach_cookie(c);
   struct start* begun = bpf_map_lookup_elem(&starts, &id);
-  // The return address is off the stack: the pointer is one word above that of the call.
+  // The return address has been popped: the stack pointer is one word above its value at the call.
   if (!begun || begun->function != index || c->rsp != begun->stack_pointer + 8) return 0;
   struct start s = *begun;
   bpf_map_delete_elem(&starts, &id);
@@ -674,7 +674,7 @@ SEC("uretprobe") int leave(struct pt_regs* c) {
         set_context(id, 1, address, s.device);
       else
         bare(TELEMETRY_EVENT_CONTEXT, id, s.call, address, 0, function->act, s.device);
-      s.context = address;  // where it lives itself
+      s.context = address;  // the address of the context itself
       break;
     }
     case TELEMETRY_MAP:
@@ -714,7 +714,7 @@ SEC("uretprobe") int leave(struct pt_regs* c) {
   return with_stack(c, python, id, s.call, address, bytes, 0, s.device, innermost(python), &s, function->kind_of_shape);
 }
 
-// A child of a traced process is traced from its first instruction: its memory is a copy, probes and all.
+// A child of a traced process is traced from its first instruction: its memory is a copy, including the probes.
 SEC("raw_tp/sched_process_fork") int forked(struct bpf_raw_tracepoint_args* c) {
   struct task_struct* parent = (struct task_struct*)c->args[0];
   struct task_struct* child = (struct task_struct*)c->args[1];
@@ -740,7 +740,7 @@ SEC("raw_tp/sched_process_exec") int executed(struct bpf_raw_tracepoint_args* c)
 SEC("raw_tp/sched_process_exit") int ended(struct bpf_raw_tracepoint_args* c) {
   __u64 id = bpf_get_current_pid_tgid();
   __u32 tgid = id >> 32;
-  // The first thread may end before the others: it calls pthread_exit, or another one calls exec.
+  // The first thread may end before the others: it calls pthread_exit, or another thread calls exec.
   struct task_struct* task = (struct task_struct*)bpf_get_current_task();
   if (BPF_CORE_READ(task, signal, live.counter) > 0) return 0;
   bpf_map_delete_elem(&left_out, &tgid);

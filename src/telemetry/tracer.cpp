@@ -20,7 +20,7 @@
 #include "telemetry/function_offsets.hpp"
 #include "telemetry/rights.hpp"
 
-// The BPF object, as the build compiled it (tracer.bpf.c).
+// The BPF object, as compiled by the build (tracer.bpf.c).
 extern "C" const unsigned char vramtrack_tracer_begin[];
 extern "C" const unsigned char vramtrack_tracer_end[];
 asm(".section .rodata\n"
@@ -38,7 +38,7 @@ asm(".section .rodata\n"
 namespace vramtrack::telemetry {
 namespace {
 
-/// telemetry_function, for people to write.
+/// telemetry_function, in a form that is easy to write by hand.
 struct Where {
   telemetry_place address = 0, size = 0, rows = 0, shape = 0, format = 0;
   telemetry_shape kind_of_shape = TELEMETRY_NO_SHAPE;
@@ -90,8 +90,8 @@ telemetry_function function_of(const Traced& traced) {
   return function;
 }
 
-/// Whether a file of this name is the library ("libOpenCL.so"): with any version, and with the digest that tools which
-/// repair Python's wheels put into the name of a library that they bundle ("libOpenCL-3f4ac1b2.so.1.0.0").
+/// Whether a file with this name is the library ("libOpenCL.so"): with any version, and with the digest that tools that
+/// repair Python wheels add to the name of a bundled library ("libOpenCL-3f4ac1b2.so.1.0.0").
 bool is_file_of(std::string_view name, std::string_view library) {
   constexpr std::string_view kSuffix = ".so";
   library.remove_suffix(kSuffix.size());
@@ -101,7 +101,7 @@ bool is_file_of(std::string_view name, std::string_view library) {
   return name.starts_with(kSuffix);
 }
 
-/// Whether something is known only when the function returns.
+/// Whether the result is known only when the function returns.
 bool is_known_at_return(telemetry_act act) {
   switch (act) {
     case TELEMETRY_ALLOCATE:
@@ -122,7 +122,7 @@ bool is_known_at_return(telemetry_act act) {
   }
 }
 
-/// The error names the known reasons, such as missing rights.
+/// Adds the known reasons, such as missing rights, to the message.
 Error kernel_error(std::string_view what, int error) {
   const std::vector<std::string> known = hindrances(TracingRights::of_this_process());
   const std::string why = known.empty() ? "" : fmt::format(": {}", fmt::join(known, "; "));
@@ -137,7 +137,7 @@ Error kernel_error(std::string_view what, int error) {
                   what, errno_words(error), why)};
 }
 
-/// BPF_TRACE_UPROBE_MULTI of linux/bpf.h, which older headers lack, and what bpf(BPF_LINK_CREATE) takes for it.
+/// BPF_TRACE_UPROBE_MULTI of linux/bpf.h, which older headers lack, and the arguments of bpf(BPF_LINK_CREATE) for it.
 constexpr auto kUprobeMulti = static_cast<bpf_attach_type>(48);
 struct MultiLink {
   std::uint32_t program, target = 0, attach_type = kUprobeMulti, link_flags = 0;
@@ -145,7 +145,7 @@ struct MultiLink {
   std::uint32_t count, flags, pid = 0, reserved = 0;
 };
 
-/// One link of a program to all places; -1: errno says why not.
+/// Attaches a program to all places with one link; -1 on failure, with the reason in errno.
 int link_all(int program, const std::string& path, const std::vector<std::uint64_t>& offsets,
              const std::vector<std::uint64_t>& cookies, bool is_return) {
   const auto address = [](const auto* data) { return reinterpret_cast<std::uint64_t>(data); };
@@ -159,7 +159,7 @@ int link_all(int program, const std::string& path, const std::vector<std::uint64
   return static_cast<int>(::syscall(SYS_bpf, kLinkCreate, &link, sizeof link));
 }
 
-/// A kernel that has such links looks at the path first, and takes no folder.
+/// A kernel that has such links checks the path first, and rejects a folder.
 bool can_link_all(const bpf_object* object) {
   const int program = bpf_program__fd(bpf_object__find_program_by_name(object, "enter"));
   const int link = link_all(program, "/", {0}, {0}, false);
@@ -219,12 +219,12 @@ Tracer::~Tracer() = default;
 
 Result<Tracer> Tracer::open(Take take, std::uint64_t blocks_per_s) {
   libbpf_set_print(print_nothing);
-  // It would be loaded, and name processes by numbers that are others here.
+  // It would load, but report pids that differ from those in this namespace.
   if (!TracingRights::of_this_process().is_first_pid_namespace)
     return fail(kernel_error("cannot trace programs from within this container", EPERM));
   auto state = std::make_unique<State>(std::move(take));
   const auto bytes = static_cast<std::size_t>(vramtrack_tracer_end - vramtrack_tracer_begin);
-  // One link for all functions of a library, from Linux 6.6 on: it needs less time, and not CAP_SYS_ADMIN.
+  // One link for all functions of a library, from Linux 6.6 on: it is faster and does not need CAP_SYS_ADMIN.
   int error = 0;
   for (const bool is_multi : {true, false}) {
     if (state->object != nullptr) bpf_object__close(state->object);
@@ -268,7 +268,7 @@ Result<Tracer> Tracer::open(Take take, std::uint64_t blocks_per_s) {
   return Tracer(std::move(state));
 }
 
-/// Probes functions where they lie in the file; their returns first, as what is not seen to begin is left out.
+/// Probes functions at their offsets in the file, returns first: a call whose start is not seen is left out.
 Status Tracer::probe(const std::string& path, const std::vector<Place>& places) {
   for (const bool is_return : {true, false}) {
     std::vector<std::uint64_t> offsets, cookies;
@@ -331,7 +331,7 @@ void Tracer::leave_out(std::uint32_t pid) {
 
 Status Tracer::poll(int timeout_ms) {
   int result = ring_buffer__poll(state_->ring, timeout_ms);
-  if (result >= 0) result = ring_buffer__consume(state_->ring);  // and what nobody was woken for
+  if (result >= 0) result = ring_buffer__consume(state_->ring);  // including events that did not wake the reader
   if (result < 0 && result != -EINTR) return fail(kernel_error("cannot read the tracer's events", -result));
   return {};
 }

@@ -28,7 +28,7 @@ struct Unwinder::State {
   bool is_at_entry = false;
   std::vector<std::uint64_t> frames;
   bool is_module_missing = false;
-  std::uint64_t misses = 0;  ///< since the files were last other ones
+  std::uint64_t misses = 0;  ///< since the list of files last changed
   std::vector<MappedFile> files;
 
   ~State() { close(); }
@@ -48,7 +48,7 @@ struct Unwinder::State {
     }
     return dwfl_linux_proc_find_elf(module, user, name, base, file, elf);
   }
-  /// Unwinding needs .eh_frame alone, which every file has: no search for separate debug information.
+  /// Unwinding needs only .eh_frame, which every file has, so separate debug information is not searched for.
   static int find_no_debug(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, const char*, GElf_Word, char**) {
     return -1;
   }
@@ -89,7 +89,7 @@ struct Unwinder::State {
     return self->frames.size() < kMostFrames ? DWARF_CB_OK : DWARF_CB_ABORT;
   }
 
-  static thread_local State* current;  ///< whose files find_elf() looks for
+  static thread_local State* current;  ///< the state in which find_elf() searches for files
 };
 thread_local Unwinder::State* Unwinder::State::current = nullptr;
 
@@ -134,7 +134,7 @@ const std::vector<std::uint64_t>& Unwinder::unwind(const telemetry_stack_event& 
     const std::uint64_t misses = ++state.misses;
     if ((misses & (misses - 1)) != 0 || files_of(state.pid) == state.files) break;
     state.misses = 0;
-    state.close();  // once more, with what was mapped since
+    state.close();  // repeat with the files mapped since then
   }
   if (state.frames.empty() && !is_at_entry) state.frames.push_back(event.registers[16]);
   State::current = nullptr;
