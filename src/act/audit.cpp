@@ -21,7 +21,7 @@
 namespace vramtrack::act {
 namespace {
 
-/// A complete file, and the line that made it full.
+/// The size of a full file plus the line that filled it.
 constexpr std::size_t kMostRead = Journal::kFullBytes + (1U << 20U);
 
 /// One climb, reconstructed from its entries.
@@ -98,7 +98,7 @@ const OutcomeWords* outcome_of(std::string_view event) {
   return at == kOutcomes.end() ? nullptr : &*at;
 }
 
-/// The last bytes of a file, from the beginning of a line; empty if there is no file.
+/// The last bytes of a file, starting at the beginning of a line; empty if there is no file.
 Result<std::string> read_end(const std::string& path, std::size_t most_bytes) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (file.get() < 0 && errno == ENOENT) return std::string();
@@ -127,14 +127,14 @@ void parse_lines(std::string_view text, std::vector<AuditEntry>& entries) {
   }
 }
 
-/// Opens a file for appending, with its last line complete.
+/// Opens a file for appending, after completing its last line.
 Result<std::pair<int, std::uint64_t>> open_to_append(const std::string& path) {
   Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
   struct stat info {};
   if (file.get() < 0 || ::fstat(file.get(), &info) != 0)
     return fail(fmt::format("cannot write {}: {}", path, errno_words(errno)));
   if (!S_ISREG(info.st_mode)) return fail(fmt::format("{} is not a regular file; move it away", path));
-  // A line cut short by a power cut must not run into the next one.
+  // A line cut short by a power failure must not run into the next one.
   char last = '\n';
   if (info.st_size > 0 && ::pread(file.get(), &last, 1, info.st_size - 1) == 1 && last != '\n' &&
       !write_all(file.get(), "\n"))
@@ -163,7 +163,7 @@ Result<std::vector<AuditEntry>> read_audit(const std::string& path) {
   auto newest = read_end(path, kMostRead);
   if (!newest) return fail(newest.error());
   std::vector<AuditEntry> entries;
-  // Older entries are at the end of the previous file. Between two files there may be no newest one.
+  // Older entries are at the end of the previous file. Right after a rename, the newest file may be missing.
   const std::uint32_t full = full_audits(path);
   if (full > 0 && newest->size() < kMostRead) {
     const auto before = read_end(full_audit_path(path, full), kMostRead - newest->size());
@@ -209,8 +209,8 @@ Status Journal::append(const AuditEntry& entry, bool synced) {
   return {};
 }
 
-/// The files on the disk are consistent after each step: after a crash between the two steps there is no newest file,
-/// and the next run creates it.
+/// The files on the disk are consistent after each step: a crash between the two steps leaves no newest file, and the
+/// next run creates it.
 Status Journal::begin_next_file() {
   const std::string full = full_audit_path(path_, full_audits(path_) + 1);
   if (::fsync(fd_) != 0 || ::rename(path_.c_str(), full.c_str()) != 0)
@@ -230,7 +230,7 @@ bool is_outcome(const AuditEntry& entry) {
 bool needs_notification(const AuditEntry& entry) {
   const ActionInfo* info = find_action(entry.action);
   if (entry.dry_run || info == nullptr || outcome_of(entry.event) == nullptr) return false;
-  // The next run takes over what concerns the node: nothing of it hangs meanwhile.
+  // The next run continues with acts on the node: no process waits for them meanwhile.
   if (entry.event == "left") return info->traits.needs_process;
   return !info->traits.is_free;
 }
@@ -266,7 +266,7 @@ Note note_of(const AuditEntry& entry) {
 
 namespace {
 
-/// A claim that has no ladder: it waits for one, or it had one that counts.
+/// A claim without a ladder: it waits for one, or has had one that counts.
 Climb claimed(const RecordedClimb& recorded) {
   Climb climb;
   climb.id = recorded.climb.id;
@@ -284,7 +284,7 @@ Climb claimed(const RecordedClimb& recorded) {
   return climb;
 }
 
-/// What limits count, and the breaker.
+/// Adds what the limits count, and the breaker's state.
 void take_limits(const AuditEntry& e, Timestamp now, Limits& limits) {
   const ActionInfo* info = find_action(e.action);
   const bool is_act = e.event == "intent" || e.event == "would";
@@ -376,7 +376,7 @@ std::vector<AuditEntry> recover(const std::vector<AuditEntry>& entries, const st
       if (info != nullptr && info->traits.is_repeatable) {
         climb.step = open.step.value_or(0);
         climb.pending = ActPlan{open.text, open.undo};
-        // The act may have been carried out: then its process has ended, and its memory is watched.
+        // The act may have been carried out: then its process has ended, and its memory is being watched.
         climb.ended_process |= info->traits.ends_process;
         notes.push_back(entry_of(
             recorded, "say", now, boot,
@@ -397,7 +397,7 @@ std::vector<AuditEntry> recover(const std::vector<AuditEntry>& entries, const st
     climb.held_used_bytes = climb.subject.used_bytes;
     climb.unattributed_bytes = climb.subject.unattributed_bytes;
     climb.process_bytes = static_cast<double>(climb.subject.used_bytes);
-    // A process that was to be resumed before the next step may not have been.
+    // A process that should have been resumed before the next step may not have been.
     climb.unwind = climb.rule && climb.step > 0 && climb.step <= climb.rule->steps.size() &&
                    climb.rule->steps[climb.step - 1].action->traits.needs_running && !climb.held.empty();
     ladder.restore(std::move(climb));

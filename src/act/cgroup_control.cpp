@@ -24,7 +24,7 @@ bool contains(std::string_view text, std::string_view part) {
   return !part.empty() && text.find(part) != std::string_view::npos;
 }
 
-/// Whether the path is that of the subject's container, pod, job or service: then everything in it belongs together.
+/// Whether the path is that of the subject's container, pod, job or service; if so, everything in it belongs together.
 bool is_of_workload(std::string_view path, const Subject& subject) {
   const std::string job = job_number(subject.job);
   if (contains(path, subject.container) && subject.container.size() >= 12) return true;
@@ -57,7 +57,7 @@ std::string others_in(const std::string& folder, std::string_view path, const Ac
 }
 
 struct Paths {
-  std::optional<std::string> v1;  ///< of the controller
+  std::optional<std::string> v1;  ///< the path for the controller
   std::optional<std::string> v2;
 };
 

@@ -9,22 +9,22 @@
 
 namespace vramtrack::act {
 
-/// The folder of a cgroup that contains the subject and nothing else.
+/// The folder of a cgroup that contains only the subject.
 struct OwnCgroup {
   std::string folder;
   bool is_v2 = false;
 };
 
-/// The subject's cgroup with the file `v1_file` ("freezer.state", of the v1 controller `controller`) or `v2_file`
-/// ("cgroup.freeze"); v2 first. Errors: it has no cgroup of its own, because it is in the root cgroup or together with
-/// processes that are neither its children nor part of its container, pod, job or systemd service; this program is in
-/// the cgroup too; neither file can be written.
+/// Finds the subject's cgroup that has the file `v1_file` ("freezer.state", of the v1 controller `controller`) or
+/// `v2_file` ("cgroup.freeze"); v2 first. Errors: it has no cgroup of its own, because it is in the root cgroup or
+/// shares one with processes that are neither its children nor part of its container, pod, job or systemd service; this
+/// program is in the same cgroup; neither file is writable.
 Result<OwnCgroup> own_cgroup(const ActRequest& request, std::string_view controller, std::string_view v1_file,
                              std::string_view v2_file);
 
 /// Writes one value into a control file. Errors name the file.
 Status write_control(const std::string& path, std::string_view text);
-/// Returns its text without the newline; an Error names the file.
+/// Returns the file's text without the newline; an Error names the file.
 Result<std::string> read_control(const std::string& path);
 
 }  // namespace vramtrack::act

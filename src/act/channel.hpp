@@ -1,4 +1,4 @@
-// Channels: the ways by which a notification reaches its receiver. One line each in channels.def.
+// Channels: the ways to deliver a notification to its receiver. Each is one line in channels.def.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ using Deliver = std::function<Outcome(const Message&)>;
 /// A setting of [notify] that belongs to one channel.
 struct ChannelSetting {
   std::string_view key;
-  bool secret = false;  ///< the API never shows its value
+  bool secret = false;  ///< whether the API must hide its value
 };
 
 struct ChannelContext {
@@ -41,7 +41,7 @@ std::span<const ChannelInfo* const> channels();
 /// Whether the value of a setting ("notify.webhook") is the secret of a channel.
 bool is_channel_secret(std::string_view setting);
 
-/// Where the address in a setting (`key` of [notify]) is posted to. Errors name the setting.
+/// The target that the address in a setting (`key` of [notify]) refers to. Errors name the setting.
 Result<HttpTarget> http_target(std::string_view key, const std::string& address, const NotifyConfig& config);
 
 }  // namespace vramtrack::act

@@ -76,16 +76,16 @@ namespace {
 
 using Clock = SocketGuard::Clock;
 
-/// Status line and headers.
+/// The limit for the status line and the headers.
 constexpr std::uint64_t kMostHeadBytes = 256 * 1024;
-/// What an answer is on the wire beyond its body: headers, chunks, TLS.
+/// The allowance for the bytes of an answer besides its body: headers, chunks, TLS.
 constexpr std::uint64_t kWireBytes = 4U << 20U;
 
 Clock::duration seconds(double s) {
   return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(s));
 }
 
-/// The numeric addresses of a name, in the order of preference.
+/// The numeric addresses of a name, in order of preference.
 struct Resolved {
   std::mutex mutex;
   std::condition_variable changed;
@@ -118,8 +118,8 @@ void resolve(const std::string& host, Resolved& into) {
   into.changed.notify_all();
 }
 
-/// Empty: there are none, or the guard ended the wait. getaddrinfo() may take minutes and cannot be interrupted, so a
-/// thread that nobody waits for asks.
+/// Empty: there are none, or the guard ended the wait. getaddrinfo() may take minutes and cannot be interrupted, so it
+/// runs on a thread that is left behind.
 std::vector<std::string> addresses_of(const std::string& host, const SocketGuard& guard) {
   if (is_numeric(host)) return {host};
   const auto resolved = std::make_shared<Resolved>();
@@ -141,7 +141,7 @@ httplib::Request written(const HttpCall& call) {
   out.method = call.method;
   out.path = call.url.path;
   out.body = call.body;
-  if (!call.unix_socket.empty()) out.set_header("Host", call.url.host);  // else the library would name the path
+  if (!call.unix_socket.empty()) out.set_header("Host", call.url.host);  // otherwise the library would send the path
   out.set_header("User-Agent", "vramtrack");
   out.set_header("Accept-Encoding", "identity");
   for (const auto& [name, value] : call.headers) out.set_header(name, value);
@@ -151,7 +151,7 @@ httplib::Request written(const HttpCall& call) {
 void set_seconds(httplib::Client& client, double silence_s) {
   const auto whole = static_cast<time_t>(silence_s);
   const auto micros = static_cast<time_t>((silence_s - static_cast<double>(whole)) * 1e6);
-  // A host may have several addresses, of which the first does not answer.
+  // A host may have several addresses, and the first may not answer.
   constexpr time_t kConnection_s = 10;
   client.set_connection_timeout(std::min(whole, kConnection_s), whole < kConnection_s ? micros : 0);
   client.set_read_timeout(whole, micros);
@@ -202,8 +202,8 @@ std::pair<HttpEnd, std::string> end_of(GuardVerdict verdict, const HttpCall& cal
   return {HttpEnd::late, fmt::format("no complete answer within {:.3g} s", call.timeout_s)};
 }
 
-/// One attempt at one address of the host, or at the Unix socket. Where there is no connection to that one: why, as the
-/// errno that connect(2) has left; the library does not report it.
+/// Makes one attempt at one address of the host, or at the Unix socket. Returns why there is no connection, as the
+/// errno left by connect(2), which the library does not report.
 int try_address(const HttpCall& call, const std::string& address, std::string_view ca_words, const HttpSink& sink,
                 SocketGuard& guard, HttpAnswer& out) {
   httplib::Client client = client_of(call);
@@ -235,7 +235,7 @@ int try_address(const HttpCall& call, const std::string& address, std::string_vi
     return true;
   };
   request.content_receiver = [&](const char* data, std::size_t size, std::uint64_t, std::uint64_t) {
-    taken_bytes += size;  // what a server compressed unasked is larger than what came
+    taken_bytes += size;  // a body that a server compressed unasked is larger than what arrived
     is_too_large = taken_bytes > call.most_answer_bytes;
     if (is_too_large || guard.verdict() != GuardVerdict::none) return false;
     if (sink)
@@ -249,7 +249,7 @@ int try_address(const HttpCall& call, const std::string& address, std::string_vi
   errno = 0;
   const bool is_whole = client.send(request, answer, error);
   const int system_error = errno;
-  if (is_whole) out.head = head_of(answer);  // one without a body, such as 204, has reported nothing before
+  if (is_whole) out.head = head_of(answer);  // an answer without a body, such as 204, has not set it yet
   const GuardVerdict verdict = is_too_large ? GuardVerdict::too_large : guard.verdict();
   if (verdict != GuardVerdict::none)
     std::tie(out.end, out.why) = end_of(verdict, call);
@@ -281,7 +281,7 @@ HttpAnswer http_exchange(const HttpCall& call, std::string_view ca_words, const 
     std::tie(out.end, out.why) = end_of(httplib::Error::Connection, ca_words);
     int error = 0;
     do {
-      // The next address only where nobody answers at this one: then nothing has been asked.
+      // Try the next address only if nothing listens at this one: then no request has been sent.
       for (std::size_t i = 0; i < addresses.size() && out.end == HttpEnd::no_connection; ++i)
         error = try_address(call, addresses[i], ca_words, sink, guard, out);
     } while (error == EAGAIN && guard.pause());  // the queue of a Unix socket is full

@@ -36,14 +36,14 @@ Outcome http_post(const HttpTarget& target, const std::string& id, const std::st
   call.ca_file = target.ca_file;
   call.timeout_s = target.timeout_s;
   call.most_answer_bytes = kMostAnswer;
-  // Not the process's interrupt: the last messages are delivered while it ends.
+  // Ignores the process's interrupt: the last messages are delivered while it ends.
   call.is_cancelled = [&stop] { return stop.load(); };
   bool has_body = false;
   const HttpAnswer answer = http_exchange(call, "set notify.ca-file", [&has_body](std::string_view, const HttpHead&) {
     has_body = true;
     return true;
   });
-  // The status line has come: what follows it does not matter.
+  // The status line has arrived, so later errors do not matter.
   if (answer.end == HttpEnd::complete || has_body) return outcome_of(target.url, answer.head);
   if (answer.end == HttpEnd::cancelled) return {Outcome::Kind::retry, "it was cancelled because vramtrack ended", {}};
   return {Outcome::Kind::retry, fmt::format("{}: {}", target.url.origin(), answer.why), {}};

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kMostBody = std::size_t{32} << 20;
 constexpr std::size_t kMostToken = std::size_t{64} << 10;
 constexpr double kTimeout_s = 15;
-/// A change is waited for this long when the process is asked to end: the record then says what became of it.
+/// How long to wait for the result of a change when the process is asked to end, so that the record can contain it.
 constexpr double kGrace_s = 2;
 constexpr double kRetry_s = 5;
 constexpr int kMostConflicts = 5;
@@ -46,7 +46,7 @@ Result<Url> server_of(const KubernetesAccess& access) {
 
 using Path = std::initializer_list<std::string_view>;
 
-/// The member of a member, and so on, in an untrusted document; null if there is none.
+/// A member of a member, and so on, in an untrusted document; null if there is none.
 const Json& at(const Json& document, Path path) {
   static const Json none;
   const Json* found = &document;
@@ -64,8 +64,8 @@ bool is_true(const Json& value) {
   return value.is_boolean() && value.get<bool>();
 }
 
-/// PATCHes the node with what `change` returns for its current state, again after a conflict; if `change` returns null,
-/// the node is left unchanged and the result is false.
+/// PATCHes the node with the result of `change` for its current state, and again after a conflict; if `change` returns
+/// null, the node is left unchanged and the result is false.
 template <class Change>
 Result<bool> patch_node(const KubernetesAccess& access, const std::string& node, const std::string& suffix,
                         Change change) {
@@ -82,8 +82,8 @@ Result<bool> patch_node(const KubernetesAccess& access, const std::string& node,
   }
 }
 
-/// Asks once for the eviction. Servers before 1.22 know it as policy/v1beta1 only, and answer 400 to policy/v1:
-/// 'no kind "Eviction" is registered for version "policy/v1"'.
+/// Requests the eviction once. Servers before 1.22 support only policy/v1beta1, and answer policy/v1 with 400: 'no kind
+/// "Eviction" is registered for version "policy/v1"'.
 Result<KubernetesAnswer> ask_eviction(const KubernetesAccess& access, const KubernetesPod& pod) {
   Json body = {{"apiVersion", "policy/v1"},
                {"kind", "Eviction"},
@@ -160,12 +160,12 @@ Result<KubernetesAnswer> ask_kubernetes(const KubernetesAccess& access, const st
 std::string refusal_words(const KubernetesAnswer& answer) {
   const Json document = Json::parse(answer.body).value_or(Json());
   std::string message = text_at(document, {"message"}).substr(0, 300);
-  // The cause says which budget it is, and how many pods it needs.
+  // The cause names the budget and how many pods it needs.
   const Json& causes = at(document, {"details", "causes"});
   const Json first = causes.is_array() && causes.size() > 0 ? causes[std::size_t{0}] : Json();
   const std::string cause = text_in(first, "message").substr(0, 300);
   if (answer.status == 429 && !cause.empty()) message += " " + cause;
-  // 403 is also the response when a namespace is being deleted; then no role helps.
+  // 403 is also the response while a namespace is being deleted; then no role helps.
   const bool lacks_role = answer.status == 403 && text_in(first, "reason") != "NamespaceTerminating";
   return fmt::format("the API server answered {}{}{}{}", answer.status, message.empty() ? "" : ": ", printable(message),
                      lacks_role ? "; give the service account the role from contrib/kubernetes" : "");

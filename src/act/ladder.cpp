@@ -11,7 +11,7 @@
 namespace vramtrack::act {
 namespace {
 
-/// A process that still holds this share of what it held when its growth was stopped has not released anything.
+/// A process that still holds this share of its memory at the time its growth was stopped has not released anything.
 constexpr double kStillHeld = 0.9;
 /// How much of a process's memory may remain before it counts as not returned: the larger of the two.
 constexpr double kReturnSlack = 0.1;
@@ -150,7 +150,7 @@ void Ladder::report(const Climb& climb, Timestamp now, Orders& orders, std::stri
   orders.back().is_for_people = is_for_people;
 }
 
-/// A step that is due and not done is always reported.
+/// A step that is due but not done is always reported.
 void Ladder::leave(const Climb& climb, const Step& step, Timestamp now, Orders& orders, std::string_view event,
                    std::string text) const {
   orders.push_back(order(Order::Kind::not_done, climb, now, std::move(text)));
@@ -188,7 +188,7 @@ void Ladder::take(const Claim& claim) {
   }));
 }
 
-/// Once for each reason of a claim.
+/// Reports each reason once per claim.
 void Ladder::refuse(Climb& climb, Timestamp now, Orders& orders, const std::string& reason, std::string why) const {
   if (climb.phase != Climb::Phase::claimed || !climb.with.empty() || climb.refusal == reason) return;
   climb.refusal = reason;
@@ -228,7 +228,7 @@ std::vector<Order> Ladder::advance(const Observation& seen) {
   return orders;
 }
 
-/// Those that have ended; of a claim it is remembered. Claims about the same subject have had their ladder, too.
+/// Removes climbs that have ended, but remembers those of claims; claims about the same subject have had theirs, too.
 void Ladder::drop_ended() {
   for (std::size_t i = 0; i < climbs_.size(); ++i) {
     Climb& climb = climbs_[i];
@@ -302,7 +302,7 @@ std::vector<Order> Ladder::held(Timestamp now, const std::string& why) const {
   return out;
 }
 
-/// Acts that are held are undone in reverse order.
+/// Acts in force are undone in reverse order.
 bool Ladder::order_undo(Climb& climb, Timestamp now, Orders& orders) {
   if (!climb.unwind) return false;
   // An act that needs no process concerns the node (drain, cordon): it stays until the climb ends, not only until the
@@ -349,7 +349,7 @@ Ladder::Evidence Ladder::judge(Climb& climb, const Observation& seen) {
       return Evidence::holds;
     }
   }
-  // Growth that we stopped does not show in any verdict. Then the evidence is the memory that is still held.
+  // Growth that we stopped does not appear in any verdict. In that case the evidence is the memory still held.
   if (!climb.dry_run && stops_growth(climb) && process != nullptr) {
     climb.resumed = false;
     if (static_cast<double>(process->used_bytes) >= kStillHeld * static_cast<double>(climb.held_used_bytes)) {
@@ -386,7 +386,7 @@ bool Ladder::is_due(const Climb& climb, const Step& step, Timestamp now) {
   return climb.subject.ends_in_s->low <= act::needs_s(*climb.rule, climb.step).value_or(0);
 }
 
-/// Applies the limits; the reason why a step is refused is reported once.
+/// Applies the limits; the reason for refusing a step is reported once.
 bool Ladder::may_step(Climb& climb, const Step& step, Timestamp now, Orders& orders) {
   const ActionTraits& traits = step.action->traits;
   if (traits.needs_process) {
@@ -475,8 +475,8 @@ void Ladder::climb_on(Climb& climb, const Observation& seen, Orders& orders) {
   climb.waiting = true;
 }
 
-/// Acts on the node stay, since the reason for them remains: a person must undo them. Returns a text that says so,
-/// or an empty one.
+/// Acts on the node stay, because the reason for them remains: a person must undo them. Returns a text about that, or
+/// an empty one.
 std::string Ladder::leave_node(Climb& climb) {
   std::string left;
   std::erase_if(climb.held, [&left](const Climb::Held& held) {
@@ -514,7 +514,7 @@ void Ladder::take_result(const Order& order, const ActResult& result) {
   climb->waiting = false;
   const ActionInfo* info = find_action(order.action);
   if (info == nullptr) return;
-  // A freeze that an earlier run may have done counts as held already.
+  // A freeze that an earlier run may have done counts as in force.
   const bool is_held = std::any_of(climb->held.begin(), climb->held.end(),
                                    [&order](const Climb::Held& held) { return held.step == order.step; });
   if (!result.undo.empty() && !is_held) climb->held.push_back({order.step, order.action, result.undo, 0});

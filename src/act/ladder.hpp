@@ -1,16 +1,16 @@
-// Ladder: decides which step of which policy is due for which process. Pure: Views come in, orders go out, and whoever
-// carries out an order reports the result. This is the only difference between `policy test` and the agent.
+// Ladder: decides which step of which policy is due for which process. Pure: it takes Views and returns orders, and the
+// caller that carries out an order reports the result. Only that caller differs between `policy test` and the agent.
 //
 //            matches                    due, evidence holds            all steps done
-//   subject ---------> climb: step 0 ------------------------> step n -----------------> stands, until the evidence
-//   ends
-//                        |  evidence gone, policy changed, off         process ended after an act |
-//                        '-------> what was frozen or throttled is undone -----> end <---- its memory is watched
+//   subject ---------> climb: step 0 ---------------------> step n --------------> stands, until the evidence ends
+//                        |                                                          |
+//                        |  evidence gone, policy changed, off                      | process ended after an act
+//                        '-------> freezing and throttling are undone ---> end <--- its memory is watched
 //
-// One climb per process. While an order is out, its climb waits, so nothing overtakes it.
+// There is one climb per process. While an order is out, its climb waits, so nothing overtakes it.
 //
-// The climb of a claim (an alert of a fleet) is there before its subject: it begins when evidence confirms the claim
-// and a policy matches, and it is remembered when it is over, so that a claim begins one ladder at most.
+// The climb of a claim (an alert of a fleet) exists before its subject: it begins when evidence confirms the claim and
+// a policy matches, and it is remembered after its end, so that a claim begins at most one ladder.
 #pragma once
 
 #include <cstdint>
@@ -44,14 +44,14 @@ struct Observation {
   std::vector<Subject> subjects;
   std::vector<Process> processes;
   std::vector<Device> devices;
-  /// Why nothing confirms a claim now.
+  /// The reason why nothing confirms a claim now.
   struct Unproven {
     std::string claim;
     std::string reason;  ///< one word, for the metrics
     std::string why;     ///< the same for people
   };
   std::vector<Unproven> unproven;
-  /// Nothing is known now about what runs on these: their climbs stay where they are. Names as in ProcessKey::host.
+  /// Nothing is known now about the processes on these: their climbs do not change. Names as in ProcessKey::host.
   std::vector<std::string> silent_hosts;
 
   [[nodiscard]] bool is_silent(const std::string& host) const;
@@ -64,12 +64,12 @@ Observation observe(const View& view);
 /// The progress of one process (or device) on the ladder.
 struct Climb {
   enum class Phase : std::uint8_t {
-    claimed,  ///< of a claim that nothing has confirmed, or whose subject another climb has (`with`)
+    claimed,  ///< for a claim that nothing has confirmed, or whose subject has another climb (`with`)
     climbing,
     standing,   ///< no further step; it stays until the evidence ends, so that it does not start over
-    returning,  ///< its process has ended after an act: is the memory back?
+    returning,  ///< its process has ended after an act; waits for the memory to be freed
     ending,
-    over,  ///< of a claim, which is remembered
+    over,  ///< for a claim, which is remembered
   };
   /// An act that has to be undone.
   struct Held {
@@ -81,57 +81,57 @@ struct Climb {
 
   std::string id;                      ///< the act's id, unique on this machine
   std::string policy;                  ///< its name
-  std::shared_ptr<const Policy> rule;  ///< null: from an earlier run, and changed since; then only undoing is left
-  Subject subject;                     ///< the last evidence
+  std::shared_ptr<const Policy> rule;  ///< null: it is from an earlier run and has changed; only undoing is left
+  Subject subject;                     ///< with the latest evidence
   Phase phase = Phase::climbing;
   std::size_t step = 0;  ///< index of the next step
   Timestamp began;
-  Timestamp step_since;  ///< when the previous step was done; for the first: `began`
+  Timestamp step_since;  ///< when the previous step was done; for the first step, `began`
   std::vector<Held> held;
   bool unwind = false;         ///< held acts are undone before anything else
   bool waiting = false;        ///< an order is out
-  bool evidence_holds = true;  ///< in the last View, even while an order is out: checked right before the act
+  bool evidence_holds = true;  ///< in the last View, even while an order is out; checked right before the act
   bool dry_run = false;
-  bool resumed = false;                      ///< from an earlier run: its evidence has not been seen in this one
+  bool resumed = false;                      ///< from an earlier run, and its evidence has not been seen in this one
   std::optional<ActPlan> pending;            ///< from an earlier run: the plan of `step`, perhaps carried out already
-  std::optional<Timestamp> lost_since;       ///< the conditions do not hold since then
-  std::uint64_t held_used_bytes = 0;         ///< when growth was first stopped
+  std::optional<Timestamp> lost_since;       ///< since when the conditions have not held
+  std::uint64_t held_used_bytes = 0;         ///< at the time when growth was first stopped
   bool ended_process = false;                ///< an act that ends the process was done
-  std::optional<double> unattributed_bytes;  ///< on its device before that act: what no process held
-  double process_bytes = 0;                  ///< what this process held before that act
+  std::optional<double> unattributed_bytes;  ///< on its device before that act: memory held by no process
+  double process_bytes = 0;                  ///< memory held by this process before that act
   std::optional<Timestamp> returning_since;
   bool limit_reported = false;
   bool still_running_reported = false;
   std::string end_reason;
   std::optional<Claim> claim;
-  std::string with;     ///< for a claimed one: the climb that its subject has
-  std::string refusal;  ///< for a claimed one: Unproven::reason; empty: none was given
-  std::string why;      ///< and why, for people
+  std::string with;     ///< for a claim that is waiting: the climb of its subject
+  std::string refusal;  ///< likewise: Unproven::reason; empty: none given
+  std::string why;      ///< the same reason, for people
 
   [[nodiscard]] bool has_subject() const { return phase != Phase::claimed && phase != Phase::over; }
 };
 
-/// Something to be done or written down.
+/// An action to take or an entry to record.
 struct Order {
   enum class Kind : std::uint8_t {
     begin,     ///< a climb begins: `text` is the evidence
     act,       ///< `step` is due; report the result with take_result()
     undo,      ///< `plan->undo` of `step` is due, because of `text`; report the result with take_undo_result()
-    not_done,  ///< the step `action` is due and not taken, because of `text`; `event`: "refused", "skipped" or "waits"
-    report,    ///< something worth recording; `is_for_people`: and reporting
-    end,       ///< a climb has ended: `text` says why
+    not_done,  ///< the step `action` is due but not taken, because of `text`; `event`: "refused", "skipped" or "waits"
+    report,    ///< an entry for the record; with `is_for_people`, also a notification
+    end,       ///< a climb has ended: `text` is the reason
   };
   Kind kind = Kind::report;
   std::string climb;
   std::string policy;
-  std::string policy_text;  ///< of begin
+  std::string policy_text;  ///< for begin
   Subject subject;
   std::size_t step = 0;
   std::string action;      ///< for act, undo and not_done
-  std::string_view event;  ///< for not_done: of its entry in the record; for say, unless it is "say"
+  std::string_view event;  ///< for not_done: the event of its record entry; for say, if it is not "say"
   std::string reason;      ///< for say: Unproven::reason
   StepArguments arguments;
-  std::optional<ActPlan> plan;  ///< for undo; for an act that an earlier run began
+  std::optional<ActPlan> plan;  ///< for undo, and for an act that an earlier run began
   std::string text;
   Timestamp time;
   bool dry_run = false;
@@ -139,29 +139,29 @@ struct Order {
   bool has_ended =
       false;  ///< for an act with a plan: its process has ended, so only the remaining part of the act is still due
 
-  [[nodiscard]] std::string act_id() const;  ///< of act and undo
+  [[nodiscard]] std::string act_id() const;  ///< for act and undo
 };
 
-/// That the breaker has opened ("breaker_opened") or was closed ("breaker_closed").
+/// The order to record that the breaker has opened ("breaker_opened") or was closed ("breaker_closed").
 Order breaker_order(Timestamp now, std::string_view event, std::string text);
 
 /// The result of an act.
 struct ActResult {
   enum class Kind : std::uint8_t {
-    done,     ///< or, in a dry run, would have been
+    done,     ///< or, in a dry run, would have been done
     failed,   ///< the next step follows, unless the step stops on failure
     refused,  ///< it must not be done: the climb does not continue
   };
   Kind kind = Kind::done;
   std::string text;
-  std::string undo;  ///< for done: what is needed to undo it; empty: nothing to undo
+  std::string undo;  ///< for done: the data needed to undo it; empty: nothing to undo
   Timestamp time;
 };
 
 /// Not thread-safe; copies are independent.
 class Ladder {
  public:
-  /// If a condition fails for less than this between two steps, that is noise.
+  /// A condition that fails for less than this between two steps counts as noise.
   static constexpr double kFlicker_s = 60;
   /// After a start, the evidence for an earlier run's climb must be seen again within this time.
   static constexpr double kResume_s = 900;
@@ -169,39 +169,39 @@ class Ladder {
   static constexpr double kReturn_s = 60;
   static constexpr double kRetryWindow_s = 86400;
 
-  /// How long before the end of memory the policies need their alerts: until their last step on the process, or for the
-  /// longest `ends-within`; 0: they ask for no time.
+  /// How long before memory runs out the policies need their alerts: until their last step on the process, or for the
+  /// longest `ends-within`; 0: they set no time.
   static double needs_s(const Policies& policies);
 
   /// `own_user`: the user that this program runs as.
   Ladder(Policies policies, ActConfig config, std::string own_user);
 
-  /// Takes the current observation. Orders are returned in the order in which they must be carried out.
+  /// Processes the current observation. Returns orders in the sequence in which they must be carried out.
   std::vector<Order> advance(const Observation& seen);
-  /// Takes the result of an order of kind act, once.
+  /// Accepts the result of an order of kind act, once.
   void take_result(const Order& order, const ActResult& result);
-  /// Takes the result of an order of kind undo, once. `failure` empty: it was undone.
+  /// Accepts the result of an order of kind undo, once. `failure` empty: it was undone.
   void take_undo_result(const Order& order, const std::string& failure);
 
-  /// What is held, in the order in which it must be undone, because of `why`.
+  /// The acts in force, in the order in which they must be undone, with `why` as the reason.
   [[nodiscard]] std::vector<Order> held(Timestamp now, const std::string& why) const;
 
-  /// Uses these from now on. Climbs of policies that have changed are wound down.
+  /// Replaces policies and configuration. Climbs of policies that have changed are wound down.
   void use(Policies policies, ActConfig config);
-  /// While off, nothing is done and held acts are undone; `why` is for the record.
+  /// While off, nothing is done and acts in force are undone; `why` is for the record.
   void switch_off(bool off, std::string why = {});
   [[nodiscard]] bool is_off() const { return off_; }
-  /// The limits of a fleet, besides those of the configuration. Limits are asked last, right before a step that changes
-  /// something is ordered; a waiting step asks again.
+  /// Adds the limits of a fleet to those of the configuration. Limits are checked last, right before a step that
+  /// changes something is ordered; a waiting step checks again.
   void limit_by(std::vector<Limit> limits) { limits_.add(std::move(limits)); }
   [[nodiscard]] const Limits& limits() const { return limits_; }
   void close_breaker() { limits_.close_breaker(); }
-  /// Takes in a claim that fires, or what is new of a known one. At most kMostClaims are remembered: those that are
-  /// over go first, the one without news for the longest time first.
+  /// Accepts a claim that fires, or news of a known one. At most kMostClaims are remembered: finished claims are
+  /// dropped first, and among them those without news for the longest time.
   static constexpr std::size_t kMostClaims = 4096;
   void take(const Claim& claim);
 
-  // From an earlier run. REQUIRES: advance() has not been called yet.
+  // State from an earlier run. REQUIRES: advance() has not been called yet.
   void restore(Climb climb);
   [[nodiscard]] Limits& restored_limits() { return limits_; }
 

@@ -43,7 +43,7 @@ std::size_t Limits::count(const Limit& limit, const ActAhead& act, Timestamp now
     if (!done.node.empty()) nodes.insert(done.node);
   }
   if (limit.of != Limit::Of::nodes) return acts;
-  return nodes.contains(act.node) ? 0 : nodes.size();  // one that was acted on is none more
+  return nodes.contains(act.node) ? 0 : nodes.size();  // a machine that already counts adds none
 }
 
 Limits::Answer Limits::ask(const ActAhead& act, Timestamp now) {

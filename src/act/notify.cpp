@@ -21,12 +21,12 @@
 namespace vramtrack::act {
 namespace {
 
-/// While something waits, the time of day is checked this often: the clock may have been set.
+/// While something waits, the time of day is checked this often, because the clock may have been set.
 constexpr std::chrono::seconds kLook{30};
-/// What could not be saved, or done for lack of memory, is retried after this time.
+/// Saving that failed, and work for which memory was lacking, is retried after this time.
 constexpr std::chrono::seconds kAgain{1};
 constexpr std::size_t kMostInbox = 4096;
-constexpr std::size_t kUsualInbox = 64;  ///< there is always memory for this many
+constexpr std::size_t kUsualInbox = 64;  ///< memory for this many is always reserved
 constexpr std::size_t kMostWarnings = 64;
 
 Severity severity_of(const std::string& word) {
@@ -86,7 +86,7 @@ struct Notifier::Core {
   std::thread keeper;
   std::atomic<bool> stop{false};  ///< for the couriers: aborts attempts in progress
 
-  mutable std::mutex mutex;  ///< guards what follows; never held during input or output
+  mutable std::mutex mutex;  ///< guards the members below; never held during input or output
   std::condition_variable changed;
   std::vector<Note> inbox;
   std::uint64_t inbox_lost = 0;
@@ -110,7 +110,7 @@ struct Notifier::Core {
     }
   }
 
-  /// A file that cannot be read or understood is renamed and kept, because saving would overwrite it.
+  /// A file that cannot be read or parsed is renamed and kept, because saving would overwrite it.
   Status load() {
     const auto text = file->read();
     if (text && !*text) return {};
@@ -154,7 +154,7 @@ struct Notifier::Core {
     if (keeper.joinable()) keeper.join();
   }
 
-  /// A courier's loop: takes a message, delivers it, hands back the outcome.
+  /// A courier's loop: takes a message, delivers it, returns the outcome.
   void carry(Courier& courier) {
     std::unique_lock lock(mutex);
     for (;;) {
@@ -165,7 +165,7 @@ struct Notifier::Core {
       Outcome outcome;
       try {
         outcome = courier.deliver(message);
-      } catch (const std::exception&) {  // before it was sent: after delivery, no more memory is allocated
+      } catch (const std::exception&) {  // before the message was sent: no memory is allocated after delivery
         outcome = {Outcome::Kind::retry, kOutOfMemory, {}};
       }
       lock.lock();
@@ -181,7 +181,7 @@ struct Notifier::Core {
            std::any_of(couriers.begin(), couriers.end(), [](const auto& c) { return c->result.has_value(); });
   }
 
-  /// Applies what happened since the last call: all of it or, for lack of memory, nothing (returns false).
+  /// Applies everything that happened since the last call or, if memory is lacking, nothing (returns false).
   bool apply(Timestamp now) noexcept {
     try {
       auto next = std::make_unique<Outbox>(*outbox);
@@ -202,7 +202,7 @@ struct Notifier::Core {
     int tries_at_end = 0;
     std::unique_lock lock(mutex);
     for (;;) {
-      // What could not be applied last time comes first.
+      // Inputs that could not be applied last time come first.
       if (notes.empty()) notes.swap(inbox);
       if (results.empty())
         for (const auto& c : couriers)
@@ -238,7 +238,7 @@ struct Notifier::Core {
       idle = !busy && inbox.empty() && sent;
       if (idle) changed.notify_all();
       const auto woken = [this] { return end || has_work(); };
-      // While a courier is busy, its outcome wakes this thread; what is due for it need not.
+      // While a courier is busy, its outcome wakes this thread, so its due messages need not.
       const std::chrono::nanoseconds least = std::chrono::milliseconds(busy ? 500 : 10);
       if (!sent)
         changed.wait_for(lock, kAgain);
@@ -261,7 +261,7 @@ struct Notifier::Core {
     }
   }
 
-  /// Gives each free courier what is due for it; false if there was not enough memory.
+  /// Gives each free courier its due message; false if memory was lacking.
   bool hand_out(Timestamp now) noexcept {
     try {
       for (const auto& c : couriers) {

@@ -23,37 +23,37 @@ struct NotifierOptions {
   std::string queue_path;          ///< empty: nothing survives a restart
   std::string host;                ///< named in the messages
   std::string simulated;           ///< a scenario's name; empty: real
-  std::function<Timestamp()> now;  ///< the time of day, for waits; called from the notifier's threads
+  std::function<Timestamp()> now;  ///< the wall clock, for waits; called from the notifier's threads
 };
 
-/// Where the queue of the store at `store_path` is.
+/// The path of the notification queue for the store at `store_path`.
 std::string notify_queue_path(const std::string& store_path);
-/// Whether [notify] names any receiver.
+/// Whether [notify] configures any receiver.
 bool notifies(const NotifyConfig& config);
 
 class Notifier {
  public:
   /// Starts the threads. REQUIRES: notifies(config), `now`. Errors: a bad address, a token that cannot be read, a queue
-  /// file that cannot be written, or that another program's notifier uses (which then reports the same alerts), no
-  /// memory or threads. A queue file that is damaged or cannot be read is put aside and reported by take_warnings(); it
-  /// is an error if it cannot be put aside, because it would be overwritten.
+  /// file that is not writable or that another program's notifier uses (which then sends the same alerts), no memory or
+  /// threads. A queue file that is damaged or unreadable is set aside, and take_warnings() reports it; it is an error
+  /// if that fails, because the file would be overwritten.
   static Result<std::unique_ptr<Notifier>> open(const NotifierOptions& options);
   Notifier(const Notifier&) = delete;
   Notifier& operator=(const Notifier&) = delete;
-  /// Ends attempts in progress. What is not delivered stays in the file.
+  /// Ends attempts in progress. Undelivered messages stay in the file.
   ~Notifier();
 
-  /// Takes one change of an alert. From any thread; never waits for a file or a receiver. Microseconds.
+  /// Accepts one change of an alert. Any thread. Takes microseconds: never waits for a file or a receiver.
   void notify(Note note);
 
-  /// Waits until everything has been delivered or given up, or an attempt of each has failed, but at most `at_most_s`.
+  /// Waits until every message has been delivered, dropped, or tried once without success, but at most `at_most_s`.
   /// Returns the number of messages left. Call it before the end, so that the last alerts are tried at once.
   std::size_t flush(double at_most_s);
 
-  /// The time of day, by NotifierOptions::now. From any thread.
+  /// The time of day, from NotifierOptions::now. Any thread.
   [[nodiscard]] Timestamp now() const;
 
-  /// What a person should know, each taken once. From any thread.
+  /// Warnings for people, each returned once. Any thread.
   std::vector<std::string> take_warnings();
 
   struct Counts {
@@ -61,7 +61,7 @@ class Notifier {
     std::uint64_t failed = 0;     ///< attempts
     std::uint64_t waiting = 0;    ///< messages in the queue
     std::uint64_t incidents = 0;  ///< active ones
-    std::uint64_t dropped = 0;    ///< messages given up: refused by a receiver, too old, or too many
+    std::uint64_t dropped = 0;    ///< active ones
   };
   [[nodiscard]] Counts counts() const;
 

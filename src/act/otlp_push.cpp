@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kMostAnswer = 64 * 1024;
 constexpr const char* kSpoken = "http/json";
 
-/// A variable for metrics alone goes before the one for all signals.
+/// A variable for metrics takes precedence over the one for all signals.
 struct Given {
   std::string name;
   std::string value;
@@ -144,7 +144,7 @@ void OtlpPush::live() {
   std::unique_lock lock(mutex_);
   while (!changed_.wait_until(lock, next, [this] { return stop_.load(); })) {
     lock.unlock();
-    // Metrics that could not be sent are not kept: counters are cumulative, so the next push has them.
+    // Metrics that could not be sent are dropped: counters are cumulative, so the next push contains them.
     if (std::string body = body_(); !body.empty()) {
       const std::string why = send(std::move(body));
       if (why != trouble && !stop_)
@@ -157,7 +157,7 @@ void OtlpPush::live() {
   }
 }
 
-/// Why it was not taken; empty: it was.
+/// Why the collector did not accept it; empty if it did.
 std::string OtlpPush::send(std::string body) const {
   HttpCall call;
   call.url = target_.url;

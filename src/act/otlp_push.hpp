@@ -1,5 +1,5 @@
-// OtlpPush: sends metrics to an OpenTelemetry collector from time to time, over OTLP/HTTP. It is set by the environment
-// variables that every OpenTelemetry exporter has
+// OtlpPush: sends metrics to an OpenTelemetry collector at regular intervals, over OTLP/HTTP. It is configured with the
+// standard environment variables of OpenTelemetry exporters
 // (https://opentelemetry.io/docs/specs/otel/protocol/exporter/ and .../configuration/sdk-environment-variables/).
 #pragma once
 
@@ -30,19 +30,19 @@ struct OtlpTarget {
   std::map<std::string, std::string> attributes;  ///< OTEL_RESOURCE_ATTRIBUTES
 };
 
-/// The value of an environment variable; empty: it is not set.
+/// Returns the value of an environment variable; empty if it is not set.
 using Environment = std::function<std::string(const char* name)>;
 
-/// nullopt: no endpoint is set, or metrics are switched off. Errors name the variable, and say what was expected and,
-/// for a protocol that this does not speak, what to set. Pure except for `environment`.
+/// nullopt: no endpoint is set, or metrics are switched off. Errors name the variable, what was expected and, for an
+/// unsupported protocol, what to set. Pure except for `environment`.
 Result<std::optional<OtlpTarget>> otlp_target(const Environment& environment);
-Result<std::optional<OtlpTarget>> otlp_target();  ///< of this process
+Result<std::optional<OtlpTarget>> otlp_target();  ///< from this process's environment
 
-/// Has a separate thread.
+/// Runs on a thread of its own.
 class OtlpPush {
  public:
-  /// `body`: what is sent; empty: there is nothing yet. Called on the thread. `log`: problems, once until they change,
-  /// and their end. Errors: this build cannot send there, or no thread can be started.
+  /// `body`: returns the metrics to send, or empty if there are none yet; called on the thread. `log`: receives each
+  /// problem once until it changes, and its end. Errors: this build cannot send there, or no thread can be started.
   static Result<std::unique_ptr<OtlpPush>> start(OtlpTarget target, std::function<std::string()> body,
                                                  std::function<void(const std::string&)> log);
   /// Ends a request in progress.

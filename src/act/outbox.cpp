@@ -49,12 +49,12 @@ std::vector<std::string> Outbox::take_warnings() {
   return std::exchange(warnings_, {});
 }
 
-/// Whether the note is about it, under its name or under one that it had before an alert showed that two are one.
+/// Whether the note is about the incident, under its name or under a former name, before an alert merged two incidents.
 bool Outbox::is_about(const Note& note, const Incident& incident) {
   return incident.id == note.incident || std::find(note.also.begin(), note.also.end(), incident.id) != note.also.end();
 }
 
-/// If two turn out to be one, the first that was reported represents both.
+/// If two incidents turn out to be one, the first that was reported represents both.
 std::deque<Outbox::Incident>::iterator Outbox::incident_of(const Note& note) {
   const auto notified = std::find_if(incidents_.begin(), incidents_.end(),
                                      [&](const Incident& i) { return i.notified && is_about(note, i); });
@@ -63,7 +63,7 @@ std::deque<Outbox::Incident>::iterator Outbox::incident_of(const Note& note) {
              : std::find_if(incidents_.begin(), incidents_.end(), [&](const Incident& i) { return is_about(note, i); });
 }
 
-/// A policy's message does not open an incident. One with an id that is known is the same message: there was a crash.
+/// A policy's message does not open an incident. A known id means the same message again, after a crash.
 void Outbox::announce(const Note& note, Timestamp now) {
   if (std::find(announced_.begin(), announced_.end(), note.act_id) != announced_.end()) return;
   announced_.push_back(note.act_id);
@@ -94,7 +94,7 @@ void Outbox::take(const Note& note, Timestamp now) {
   if (incident == incidents_.end()) return open(note, now);
   if (incident->unconfirmed) ++revision_;
   incident->unconfirmed.reset();
-  // An escalation under a silence is news when the silence has ended: the severity stays the one last reported.
+  // An escalation under a silence must be reported when the silence ends, so the severity last reported is kept.
   if (note.silenced) return;
   if (incident->silenced) {
     incident->silenced = false;
@@ -144,7 +144,7 @@ void Outbox::refill(Timestamp now) {
   refilled_ = now;
 }
 
-/// False: it is one of those that are reported together later.
+/// False: the message is one of those that are reported together later.
 bool Outbox::may_send(const Note& note) {
   if (tokens_ >= 1) {
     tokens_ -= 1;
@@ -159,7 +159,7 @@ void Outbox::queue(Incident& incident, std::string_view event, const Note& note,
   if (costs && !may_send(note)) return;
   incident.notified = true;
   Message m;
-  // An incident that is played again has the same id; a message of it is another one.
+  // An incident that is replayed has the same id, but its messages need ids of their own.
   m.id = fmt::format("{}-{}", text_hash(fmt::format("{}/{}/{}", rules_.host, incident.id, iso8601(now))), next_++);
   m.incident = incident.id;
   m.event = event;
@@ -262,7 +262,7 @@ int Outbox::attempts(std::string_view name) const {
   return c == nullptr ? 0 : c->attempts;
 }
 
-/// The next message of a channel starts without waiting; only while the receiver fails does the waiting continue.
+/// The next message of a channel is due at once, unless the receiver keeps failing.
 void Outbox::finished(Channel& c, std::string_view id) {
   const Message* first = first_of(c.name);
   if (first != nullptr && first->id == id) {

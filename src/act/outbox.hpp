@@ -1,6 +1,6 @@
-// Outbox: which messages must still be sent, and which incidents have been reported. Pure: no I/O; time is passed in.
+// Outbox: which messages must still be sent, and which incidents have been reported. Pure: no I/O; time is a parameter.
 //
-//   Note -> incident (as Note::incident says) -> Message -> one queue per channel -> delivered
+//   Note -> incident (from Note::incident) -> Message -> one queue per channel -> delivered
 //
 // A message stays until each channel has accepted or refused it, or until it expires. The outbox is saved after each
 // change and loaded at the next start, so no note is lost and no incident is reported twice. Docs:
@@ -40,7 +40,7 @@ struct Message {
   Timestamp time;  ///< the time of the alert, by the samples' clock
   std::string device;
   std::uint32_t pid = 0;
-  bool ran_out = false;  ///< as in Note
+  bool ran_out = false;  ///< see Note
   std::string text;
   std::string alert_json;             ///< one object, or empty
   std::vector<std::string> channels;  ///< those that have not accepted it yet
@@ -62,19 +62,19 @@ class Outbox {
   static constexpr std::size_t kMaxMessages = 256;
   static constexpr std::size_t kMaxIncidents = 1024;
   static constexpr std::size_t kMaxAnnounced = 1024;
-  /// An incident of an earlier run that is not raised again within this time is over: nothing is left to clear it.
+  /// An incident of an earlier run that is not raised again within this time has ended: nothing else would clear it.
   static constexpr double kForget_s = 3600;
 
   Outbox(OutboxRules rules, std::vector<std::string> channels);
 
-  /// Loads what was saved. Messages for channels that no longer exist are dropped; incidents of the earlier run stay
-  /// reported. An error says what is wrong with `text`; then nothing was loaded.
+  /// Loads a saved outbox. Messages for channels that no longer exist are dropped; incidents of the earlier run stay
+  /// reported. An error states what is wrong with `text`; then nothing was loaded.
   Status load(std::string_view text, Timestamp now);
-  /// All of it, as JSON (vramtrack.outbox.v1).
+  /// The whole outbox, as JSON (vramtrack.outbox.v1).
   [[nodiscard]] std::string save() const;
 
   void take(const Note& note, Timestamp now);
-  /// Messages given up for a channel: refused by its receiver, too old, or too many.
+  /// Messages dropped for a channel: refused by its receiver, too old, or too many.
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
   /// Handles the passing of time: expired messages, incidents that were not raised again, messages that were held back.
   void tick(Timestamp now);
@@ -83,23 +83,23 @@ class Outbox {
   [[nodiscard]] const Message* due(std::string_view channel, Timestamp now) const;
   /// When due() or tick() will next have something to do, if nothing else happens.
   [[nodiscard]] std::optional<Timestamp> wake() const;
-  /// Takes the result of an attempt for the message of due().
+  /// Records the result of an attempt to send the message of due().
   void take_outcome(std::string_view channel, const std::string& id, const Outcome& outcome, Timestamp now);
   /// Attempts so far for the first message of `channel`.
   [[nodiscard]] int attempts(std::string_view channel) const;
 
   [[nodiscard]] const std::deque<Message>& messages() const { return messages_; }
   [[nodiscard]] std::size_t incidents() const { return incidents_.size(); }
-  /// Bumped by every change that is worth saving.
+  /// Increases with every change that is worth saving.
   [[nodiscard]] std::uint64_t revision() const { return revision_; }
-  /// What a person should know, each taken once: a receiver that does not answer, a message given up.
+  /// Warnings for people, each returned once: a receiver that does not answer, a dropped message.
   std::vector<std::string> take_warnings();
 
  private:
   struct Incident {
     std::string id;
     std::string device;
-    std::uint32_t pid = 0;  ///< the process concerned; 0: not known
+    std::uint32_t pid = 0;  ///< the process concerned; 0: unknown
     Severity severity = Severity::watch;
     Timestamp opened;
     std::string headline;
@@ -139,7 +139,7 @@ class Outbox {
   Timestamp refilled_{};
   std::uint64_t held_back_ = 0;
   std::vector<std::string> held_headlines_;
-  std::deque<std::string> announced_;  ///< the ids of the last acts that were taken
+  std::deque<std::string> announced_;  ///< the ids of the acts last accepted
   std::uint64_t next_ = 1;
   std::uint64_t revision_ = 0;
   std::uint64_t overflowed_ = 0;
@@ -149,7 +149,7 @@ class Outbox {
   friend struct OutboxJson;
 };
 
-/// The bodies that are sent. `attempt` from 1.
+/// The request bodies. `attempt` counts from 1.
 std::string webhook_body(const Message& message, const OutboxRules& rules);
 std::string slack_body(const Message& message, const OutboxRules& rules);
 /// The first line of a message's text.

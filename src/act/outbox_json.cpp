@@ -1,4 +1,4 @@
-// The outbox and its messages as JSON: what is saved, and what is sent.
+// The outbox and its messages as JSON: the saved form and the bodies that are sent.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using json = Json;
 namespace {
 
 constexpr std::string_view kSchema = "vramtrack.outbox.v1";
-/// Slack cuts texts at 40000 characters, and nobody reads that many.
+/// Slack cuts texts at 40000 characters, far more than anybody reads.
 constexpr std::size_t kMostSlackBytes = 3000;
 
 std::int64_t ns(Timestamp time) {
@@ -55,7 +55,7 @@ class Fields {
   void get(const char* name, Timestamp& into) {
     std::int64_t count = 0;
     get(name, count);
-    // Waits are added to it: a time after the year 2200 would overflow, and was never written by us.
+    // Waits are added to it: a time after the year 2200 would overflow, and this program never writes one.
     constexpr std::int64_t kLatest = 8'000'000'000'000'000'000;
     if (count < 0 || count > kLatest) return wrong(name, "a time");
     into = Timestamp{Duration{count}};
@@ -95,10 +95,10 @@ class Fields {
   std::string error_;
 };
 
-/// Builds an object's text field by field, in which JSON of others stays as it is.
+/// Builds an object's text field by field; JSON from elsewhere is inserted unchanged.
 class Object {
  public:
-  /// A string, a number, a Boolean or null.
+  /// Adds a string, a number, a Boolean or null.
   template <class T>
   Object& put(std::string_view name, const T& value) {
     return raw(name, scalar(json(value)));
@@ -122,7 +122,7 @@ class Object {
   std::string text_;
 };
 
-/// A list of the results of `text_of` for each item.
+/// The list of the results of `text_of` for each item.
 template <class Items, class TextOf>
 std::string list_of(const Items& items, TextOf text_of) {
   std::string out;
@@ -205,7 +205,7 @@ struct OutboxJson {
     return f.error();
   }
 
-  /// The list called `name` in `in`; an error when it is not a list.
+  /// The list called `name` in `in`; an error if it is not a list.
   static const json* list(const json& in, const char* name, std::string& error) {
     const json* const it = in.find(name);
     if (it != nullptr && it->is_array()) return it;
@@ -228,7 +228,7 @@ struct OutboxJson {
     if (!f.error().empty()) return f.error();
     if (schema != kSchema) return fmt::format("its schema is \"{}\", not {}", schema, kSchema);
     o.tokens_ = std::clamp(o.tokens_, 0.0, o.rules_.max_per_hour);
-    // Otherwise a clock that was set back since then would hold up everything until it has caught up.
+    // Otherwise, a clock set back since then would hold up all messages until it has caught up.
     o.refilled_ = std::min(o.refilled_, now);
     std::string error;
     const json* incidents = list(in, "incidents", error);
@@ -252,7 +252,7 @@ struct OutboxJson {
       c.get("not_before_ns", read.not_before);
       if (!c.error().empty()) return c.error();
       if (read.attempts < 0) return "a channel's attempts are negative";
-      // Retry at once, whatever the wait was: a restart is often what corrects the receiver's address.
+      // Retry at once, whatever the wait was: people often restart to correct the receiver's address.
       if (Outbox::Channel* known = o.channel(read.name); known != nullptr) known->attempts = 0;
     }
     return {};

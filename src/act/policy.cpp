@@ -29,7 +29,7 @@ constexpr std::array<std::pair<std::string_view, int>, 14> kSignals = {{{"HUP", 
                                                                         {"URG", SIGURG},
                                                                         {"WINCH", SIGWINCH}}};
 
-/// What usually takes a time is asked for when memory may run out within that time times this, plus the margin.
+/// A step with a usual duration is due when memory may run out within that duration times this factor, plus the margin.
 constexpr double kTakesFactor = 1.25;
 constexpr double kTakesMargin_s = 10;
 

@@ -1,5 +1,5 @@
-// Policies: rules in the configuration file that say which steps are taken for which process. docs/policies.md
-// describes them. Pure: nothing is done here.
+// Policies: rules in the configuration file that define which steps are taken for which process (docs/policies.md).
+// Pure: this file does not act.
 //
 //   [[policy]]
 //   name = "training that leaks"
@@ -29,19 +29,19 @@ struct Expression {
   Regex regex;
 };
 
-/// What must be true for a subject. An empty condition is always true.
+/// The conditions on a subject. An empty condition is always true.
 struct Conditions {
   Trouble trouble = Trouble::leak;
   std::vector<Pattern> patterns;
-  Severity severity = Severity::watch;       ///< at least
-  double confidence = 0;                     ///< at least, 0..1
-  std::optional<double> ends_within_s;       ///< the low estimate of the time until memory runs out is at most this
-  std::optional<double> growth_bytes_per_s;  ///< at least, by the middle estimate
-  std::optional<double> held_for_s;          ///< the alert has been active at least this long
+  Severity severity = Severity::watch;       ///< minimum
+  double confidence = 0;                     ///< minimum, 0..1
+  std::optional<double> ends_within_s;       ///< maximum of the low estimate of the time until memory runs out
+  std::optional<double> growth_bytes_per_s;  ///< minimum of the middle estimate
+  std::optional<double> held_for_s;          ///< minimum time the alert has been active
   std::vector<std::string> users;            ///< exact names; "*": everybody but root
   std::vector<Expression> commands;
-  std::vector<Expression> containers;  ///< for the container's id, the pod's UID or the image
-  std::vector<Expression> jobs;        ///< for the Slurm job's id or name
+  std::vector<Expression> containers;  ///< match the container's id, the pod's UID or the image
+  std::vector<Expression> jobs;        ///< match the Slurm job's id or name
   std::vector<std::string> devices;    ///< indices, ids or names
   std::vector<std::pair<std::string, Expression>> labels;
 };
@@ -50,7 +50,7 @@ struct Conditions {
 struct Step {
   const ActionInfo* action = nullptr;
   StepArguments arguments;
-  double after_s = 0;                     ///< not earlier than this after the previous step was done
+  double after_s = 0;                     ///< minimum delay after the previous step was done
   std::optional<double> usually_takes_s;  ///< `usually-takes`: the step is timed to finish before memory runs out
   bool stops_on_failure = false;          ///< a failure ends the climb instead of continuing with the next step
   std::uint32_t line = 0;                 ///< in the file
@@ -62,53 +62,53 @@ struct Policy {
   Conditions when;
   std::vector<std::string> deny_users;
   std::vector<Expression> deny_commands;
-  std::vector<std::string> allow_users;    ///< empty: all; naming users here also allows other users' processes
+  std::vector<std::string> allow_users;    ///< empty: all; processes of the users named here may be acted on, too
   std::vector<Expression> allow_commands;  ///< empty: all
   std::vector<Step> steps;
-  std::string text;  ///< its content, normalised: two policies with the same text are the same
+  std::string text;  ///< its normalised content: two policies with the same text are equal
 };
 
-/// Everything that decides what is done.
+/// Everything that decides which acts are done.
 struct Policies {
   std::string file;
-  std::vector<Policy> rules;  ///< in the order of the file: the first match counts
+  std::vector<Policy> rules;  ///< in the order of the file: the first match applies
 };
 
-/// The policies in `toml`; other tables in it are ignored. `file` is only for messages. Errors name the file and
-/// line, what was expected, and the nearest known word. Pure.
+/// The policies in `toml`; other tables in it are ignored. `file` is used only in messages. Errors name the file, the
+/// line, what was expected and the nearest known word. Pure.
 Result<Policies> parse_policies(std::string_view toml, std::string_view file);
 
-/// Whether `subject` meets all conditions of `policy`, and neither its lists nor those of `config` exclude it. Empty:
-/// yes; else the first condition that fails, in words: "its severity is watch, below critical". Pure.
+/// Empty if `subject` meets all conditions of `policy` and neither its lists nor those of `config` exclude it;
+/// otherwise the first condition that fails, in words: "its severity is watch, below critical". Pure.
 std::string why_not(const Policy& policy, const ActConfig& config, const Subject& subject);
 inline bool matches(const Policy& policy, const ActConfig& config, const Subject& subject) {
   return why_not(policy, config, subject).empty();
 }
-/// The first policy that matches; nullptr: none.
+/// The first policy that matches; nullptr if none does.
 const Policy* first_match(const Policies& policies, const ActConfig& config, const Subject& subject);
 
-/// Whether `policy` may act on processes of `user`: always for vramtrack's own user, unless that is root; for others
-/// and root only if the policy names them. Empty: yes; else why not. `own_user`: the user that this program runs as.
+/// Empty if `policy` may act on processes of `user`: on vramtrack's own user always, unless that is root; on others and
+/// root only if the policy names them. Otherwise the reason. `own_user`: the user that this program runs as.
 std::string not_owned(const Policy& policy, const std::string& user, const std::string& own_user);
-/// Whether it may act on a process owned by a scheduler: only if its conditions name the job, the container or the
-/// pod. Empty: yes.
+/// Empty if it may act on a process that a scheduler owns: only if its conditions name the job, the container or the
+/// pod. Otherwise the reason.
 std::string not_named(const Policy& policy, const Subject& subject);
 
-/// How long after the step before it the step `at` of `policy` is due; of the first, after the ladder has begun. What
-/// was asked for gets the time that it usually takes.
+/// How long after the previous step the step `at` of `policy` is due; for the first, after the start of the ladder. A
+/// previous step that made a request gets the time that it usually takes.
 double wait_s(const Policy& policy, std::size_t at);
-/// How long before the end of memory the step `at` must be due, so that it and the steps that follow it on the process
-/// are done by then. What usually takes a time gets that time and a quarter more; what follows a step that stops the
-/// growth has all the time. nullopt: none of them acts on the process. Pure.
+/// How long before memory runs out the step `at` must be due, so that it and the later steps on the process are done by
+/// then. A step that usually takes a time gets that time plus a quarter; steps after one that stops the growth have
+/// unlimited time. nullopt: none of them acts on the process. Pure.
 std::optional<double> needs_s(const Policy& policy, std::size_t at);
 
 /// Warnings about valid policies: "kill follows at once: give it an 'after'". Pure.
 std::vector<std::string> policy_warnings(const Policies& policies, const ActConfig& config);
 
-/// One policy in sentences: when it applies, what is then done, and what happens to GPU memory at each step.
+/// Describes one policy in sentences: when it applies, what is then done, and how each step affects GPU memory.
 std::string explain(const Policy& policy);
 
-/// A number, "SIGUSR1" or "usr1"; nullopt: not a signal. Below, its name: "SIGUSR1".
+/// From a number, "SIGUSR1" or "usr1"; nullopt: not a signal. Next, the reverse: "SIGUSR1".
 std::optional<int> parse_signal(std::string_view text);
 std::string signal_name(int number);
 

@@ -18,7 +18,7 @@ constexpr std::size_t kMost = 4U << 20U;
 /// Creates missing folders with mode 0700.
 void make_folders_above(const std::string& path) {
   for (std::size_t at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1))
-    ::mkdir(path.substr(0, at).c_str(), 0700);  // a failure shows when the file is opened
+    ::mkdir(path.substr(0, at).c_str(), 0700);  // a failure is reported when the file is opened
 }
 
 }  // namespace

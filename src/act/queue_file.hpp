@@ -1,4 +1,4 @@
-// QueueFile: one small text, replaced as a whole; after a crash it is the old one or the new one.
+// QueueFile: one small text, replaced as a whole; after a crash, the file holds either the old or the new text.
 #pragma once
 
 #include <optional>
@@ -10,13 +10,13 @@
 
 namespace vramtrack::act {
 
-/// Held by at most one at a time, across all programs (flock on "<path>.lock", released by the kernel however the
-/// holder ends). Mode 0600, because it contains command lines. Not thread-safe.
+/// At most one program at a time has it open (flock on "<path>.lock", which the kernel releases however the program
+/// ends). Mode 0600, because it contains command lines. Not thread-safe.
 class QueueFile {
  public:
-  /// Creates the folder (0700) if it is missing. Errors: held by another, no permission to write.
+  /// Creates the folder (0700) if it is missing. Errors: another program has it open, no permission to write.
   static Result<QueueFile> open(const std::string& path);
-  /// nullopt: there is none yet. At most 4 MiB: a longer one is not ours.
+  /// nullopt: there is no file yet. At most 4 MiB: a longer file is not ours.
   [[nodiscard]] Result<std::optional<std::string>> read() const;
   /// Writes a file next to it, syncs it, then renames it. Takes as long as the disk needs to sync.
   Status write(std::string_view text) const;

@@ -20,7 +20,7 @@ namespace vramtrack::act {
 namespace {
 
 constexpr double kLook_s = 0.1;
-/// Between two looks at all that are watched; and for how long what waits for others is.
+/// The time between two looks at the watched processes, and how long to watch those that wait for others.
 constexpr double kWatchLook_s = 1;
 constexpr double kQuietWatch_s = 2;
 
@@ -35,7 +35,7 @@ AuditEntry entry_of(const char* event, const Subject& target, const ReclaimTools
   return e;
 }
 
-/// Whether it ends within `at_most_s`.
+/// Whether the process ends within `at_most_s`.
 bool ends(const ProcessKey& process, const ReclaimTools& tools, double at_most_s) {
   std::string path;
   for (double waited_s = 0;; waited_s += kLook_s) {
@@ -46,7 +46,7 @@ bool ends(const ProcessKey& process, const ReclaimTools& tools, double at_most_s
   }
 }
 
-/// Sends one signal; it is recorded before and after.
+/// Sends one signal and records it before and after.
 Status signal(const ActRequest& request, int number, std::size_t step, const ReclaimTools& tools, Journal& journal) {
   AuditEntry e = entry_of("intent", request.subject, tools, request.id);
   e.step = step;
@@ -121,8 +121,8 @@ std::vector<std::string> signs_of_life(const std::vector<Subject>& targets, cons
   for (std::size_t i = 0; i < targets.size(); ++i)
     if (const std::string sign = watch.sign_of(i); !sign.empty())
       in_use[targets[i].process.pid] = fmt::format("{} within {}", sign, format_duration(watched_s));
-  // Somebody may have come meanwhile, and one that works on may wait for others. Asked once for all: whose peer has
-  // been ended looks like one that waits for others.
+  // Somebody may have started waiting, and a process that works on may wait for others. Checked once for all, because a
+  // process whose peer has been ended looks as if it waits for others.
   const LostWorkers lost(tools.act.proc_root, list_processes(tools.act.proc_root), in_use);
   std::vector<std::string> out;
   for (const Subject& target : targets) {

@@ -30,7 +30,7 @@ using std::chrono::steady_clock;
 constexpr std::size_t kMostErrors = 4096;
 constexpr std::chrono::milliseconds kLook{20};
 
-/// Writes the input to an unnamed file: a pipe would block when the program does not read.
+/// Writes the input to an unnamed file: a pipe would block if the program does not read it.
 bool fill(Descriptor& file, const std::string& input) {
   file.reset(::memfd_create("vramtrack-alert", MFD_CLOEXEC));
   return file.get() >= 0 && write_all(file.get(), input) && ::lseek(file.get(), 0, SEEK_SET) == 0;
@@ -82,14 +82,14 @@ std::vector<std::string> environment(const Variables& variables) {
   return out;
 }
 
-/// Starts the program; 0 or an errno.
+/// Starts the program; returns 0 or an errno.
 int spawn(std::vector<std::string> argv, std::vector<std::string> variables, int input, int output, int errors,
           pid_t& pid) {
   posix_spawn_file_actions_t files;
   posix_spawnattr_t how;
   posix_spawn_file_actions_init(&files);
   posix_spawnattr_init(&how);
-  // Each takes memory. Without one of them, the program would have other files than it should.
+  // Each action allocates memory. Without one of them, the program would have the wrong files.
   int error = posix_spawn_file_actions_adddup2(&files, input, STDIN_FILENO);
   if (error == 0)
     error = output >= 0 ? posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO)
@@ -175,13 +175,13 @@ Outcome run(const std::vector<std::string>& argv, const std::string& input, cons
       ::kill(-pid, SIGKILL);
       killed = true;
     }
-    // Once it has closed its end (as a daemon does), poll() returns at once: then only check occasionally.
+    // If the program has closed its end (as a daemon does), poll() returns at once: then only check occasionally.
     const auto before = steady_clock::now();
     listen(errors_end.get(), errors, kLook);
     if (const auto rest = kLook - (steady_clock::now() - before); rest > steady_clock::duration::zero())
       ::poll(nullptr, 0, static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(rest).count()));
   }
-  // Read its last messages; others in its group may hold the pipe open and are not waited for.
+  // Read its last messages without waiting for others in its group, which may hold the pipe open.
   listen(errors_end.get(), errors, std::chrono::milliseconds{0});
   if (killed)
     return failed(stop ? "was ended because vramtrack ended"
@@ -203,7 +203,7 @@ Outcome run_program(const std::vector<std::string>& argv, const std::string& inp
 Result<std::string> run_for_output(const std::vector<std::string>& argv, double timeout_s,
                                    const std::atomic<bool>& stop) {
   constexpr std::size_t kMostOutput = 64 * 1024;
-  // A file, not a pipe: nobody has to read it while the program writes.
+  // A file rather than a pipe, so that nobody has to read while the program writes.
   const Descriptor output(::memfd_create("vramtrack-output", MFD_CLOEXEC));
   if (output.get() < 0) return fail(argv.front() + " could not be started: " + errno_words(errno));
   const Outcome outcome = run(argv, {}, {}, output.get(), timeout_s, stop);

@@ -29,7 +29,7 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr std::size_t kMostMessages = 256;
-/// For an earlier run, what was recorded within this time is reported once more: its message may not have been kept.
+/// Entries of an earlier run that are newer than this are reported once more: their messages may have been lost.
 constexpr double kNotifyAgain_s = 3600;
 
 steady_clock::duration seconds_of(double seconds) {
@@ -69,8 +69,8 @@ AuditEntry entry_of(const Claim& claim, bool dry_run, const RunnerOptions& optio
   return e;
 }
 
-/// "policy evict (dry run): cordon: begin: ...; pid 4242 on GPU 0". What no policy caused is about policies as such,
-/// and a report is its own text.
+/// "policy evict (dry run): cordon: begin: ...; pid 4242 on GPU 0". An entry without a policy is about policies in
+/// general, and a report is its own text.
 std::string entry_words(const AuditEntry& entry) {
   std::string what = entry.action;
   const bool is_text = entry.event == "say" || entry.event.starts_with("breaker_");
@@ -88,7 +88,7 @@ std::string entry_words(const AuditEntry& entry) {
 /// In the order of Climb::Phase.
 constexpr std::array kPhaseWords = {"", "climbing", "standing", "returning", "ending", ""};
 
-/// An act that was forbidden for now, and will be retried.
+/// An act that was forbidden for now and will be retried.
 struct Deferred {
   Order order;
   std::chrono::steady_clock::time_point first;
@@ -111,7 +111,7 @@ struct Runner::Core {
   std::mutex journal_mutex;  ///< taken before `mutex`
   Journal journal;
 
-  mutable std::mutex mutex;  ///< guards what follows; never held during an act or file access
+  mutable std::mutex mutex;  ///< guards the members below; never held during an act or file access
   std::condition_variable changed;
   Ladder ladder;
   std::deque<Order> orders;
@@ -120,9 +120,9 @@ struct Runner::Core {
   std::deque<AuditEntry> recent;
   std::vector<std::string> messages;
   std::map<std::pair<std::string, std::string>, std::uint64_t> counts;  ///< outcomes()
-  std::map<std::string, std::uint64_t> refused;                         ///< as in ActsState
+  std::map<std::string, std::uint64_t> refused;                         ///< see ActsState
   std::uint64_t record_failures = 0;
-  std::optional<Breaker> breaker;  ///< as the record has it: what is shown as open is open after a restart, too
+  std::optional<Breaker> breaker;  ///< as recorded: a breaker shown as open stays open after a restart, too
   std::uint64_t revision = 1;
   bool busy = false;
   bool off_here = false;  ///< switched off, but the file could not be written
@@ -152,7 +152,7 @@ struct Runner::Core {
     if (messages.size() < kMostMessages) messages.push_back(printable(text));
   }
 
-  /// Records the entry, publishes it, counts it, and notifies people of what they must know. The one way to do any of
+  /// Records the entry, publishes it, counts it, and notifies people if they must know. Nothing else does any of
   /// these.
   Status write(AuditEntry entry, bool synced) {
     entry.is_for_people = entry.is_for_people || needs_notification(entry);
@@ -183,7 +183,7 @@ struct Runner::Core {
     return journal.append(entry, synced);
   }
 
-  /// What the next run must know however long ago it was: it reads the end of the record.
+  /// The entries that the next run needs regardless of their age, because it reads only the end of the record.
   std::vector<AuditEntry> remembered() {
     std::vector<AuditEntry> out;
     const std::scoped_lock lock(mutex);
@@ -207,7 +207,7 @@ struct Runner::Core {
     if (options.tools.notify && entry.is_for_people && !entry.dry_run) options.tools.notify(note_of(entry));
   }
 
-  /// This program may have been killed between the record and its message. A receiver of both drops the second.
+  /// This program may have been killed between the record and its message. A receiver that gets both drops the second.
   void notify_again(const std::vector<AuditEntry>& entries) const {
     const Timestamp now = options.now();
     for (const AuditEntry& entry : entries)
@@ -227,7 +227,7 @@ struct Runner::Core {
     return "the ladder has ended";
   }
 
-  /// Verifies with the kernel that the process is the one that was seen, and one that the policy may act on.
+  /// Verifies with the kernel that the process is the one seen, and one that the policy may act on.
   std::string ownership(const Order& order, const ActRequest& request) {
     const auto proven = prove(request);
     if (!proven) return proven.error().message;
@@ -325,7 +325,7 @@ struct Runner::Core {
     return out;
   }
 
-  /// `event`: of the entry that says that it was undone. Returns why it could not be.
+  /// `event`: that of the entry for the undoing. Returns why it failed; empty: it was undone.
   std::string do_undo(const Order& order, const char* event = "undone") {
     const ActionInfo* info = find_action(order.action);
     AuditEntry e = entry_of(order, order.dry_run ? "would_undo" : event, options);
@@ -381,7 +381,7 @@ struct Runner::Core {
     outcomes.clear();
   }
 
-  /// Ends the thread, with what it does.
+  /// Ends the thread and the act in progress.
   void end_thread() {
     {
       const std::scoped_lock lock(mutex);
@@ -484,7 +484,7 @@ Result<std::size_t> Runner::take(const std::vector<Claim>& claims) {
   std::size_t added = 0;
   {
     const std::scoped_lock lock(c.mutex);
-    std::map<std::string_view, bool> known;  // whether it is resolved
+    std::map<std::string_view, bool> known;  // id, and whether it is resolved
     for (const Climb& climb : c.ladder.climbs())
       if (climb.claim) known[climb.id] = climb.claim->is_resolved;
     for (const Claim& claim : claims) {

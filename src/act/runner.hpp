@@ -2,7 +2,7 @@
 //
 //   see(View) -> Ladder -> orders -> runner's thread: proof -> intent on disk -> act -> result on disk -> Ladder
 //
-// Nothing is done unless its intent could be written.
+// Nothing is done unless its intent could be written first.
 #pragma once
 
 #include <cstdint>
@@ -22,19 +22,19 @@ struct RunnerOptions {
   Policies policies;
   ActConfig config;
   std::string audit_path;          ///< empty: nothing is recorded, so only dry runs are possible
-  std::string off_file;            ///< while this file exists nothing is done; empty: there is none
+  std::string off_file;            ///< while this file exists, nothing is done; empty: there is no such file
   std::string boot_id;             ///< identifies this boot of the machine
   std::string own_user;            ///< the user that this program runs as
   bool simulated = false;          ///< the processes are not real: always a dry run
   Tools tools;                     ///< `run` may be empty: programs are then run by act/run_program
   std::function<Timestamp()> now;  ///< the time of day; from the runner's thread
-  std::vector<Limit> limits;       ///< of a fleet, besides those of `config`
-  /// For crash tests: called on the runner's thread at "begin" (it is not on disk yet), "intent" (it is), "performed"
-  /// and "done"; and, with no order, at "written": after each line of the record, before people are notified of it.
+  std::vector<Limit> limits;       ///< those of a fleet, in addition to those of `config`
+  /// For crash tests. Called on the runner's thread at "begin" (it is not on disk yet), "intent" (it is), "performed"
+  /// and "done"; and, without an order, at "written": after each line of the record, before people are notified.
   std::function<void(std::string_view point, const Order& order)> at_point;
 };
 
-/// What user interfaces show.
+/// The state that user interfaces show.
 struct ActsState {
   struct Standing {
     std::string id;
@@ -46,7 +46,7 @@ struct ActsState {
     std::string next;  ///< the next action; empty: none left
     Timestamp began;
     bool dry_run = false;
-    std::vector<std::string> held;  ///< actions that are to be undone
+    std::vector<std::string> held;  ///< actions in force that will be undone
   };
   bool enabled = false;
   bool dry_run = true;
@@ -60,60 +60,60 @@ struct ActsState {
   std::int64_t nodes_allowed = 0;                ///< 0: there is no such limit
   std::map<std::string, std::uint64_t> refused;  ///< claims that nothing confirmed, by reason
   std::uint64_t record_failures = 0;             ///< lines that could not be written
-  std::uint64_t revision = 0;                    ///< changes with each change of the above
+  std::uint64_t revision = 0;                    ///< increases with each change of the above
 };
 
 class Runner {
  public:
   static constexpr std::size_t kMostRecent = 256;
 
-  /// Takes over what an earlier run left, and starts the thread. Errors: the audit cannot be read or written, or
-  /// another program has it open. REQUIRES: `now`.
+  /// Continues with the state that an earlier run left, and starts the thread. Errors: the audit cannot be read or
+  /// written, or another program has it open. REQUIRES: `now`.
   static Result<std::unique_ptr<Runner>> open(RunnerOptions options);
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
-  /// Ends running programs. Held acts stay held, and the next run takes them over.
+  /// Ends running programs. Acts in force stay so, and the next run takes them over.
   ~Runner();
 
-  /// Before the end of this program: waits for the act in progress (at most `at_most_s`), ends it, and undoes what
-  /// keeps processes from running or growing, so that no process waits for a program that is not there. Its step is due
-  /// again in the next run. What could not be undone, and what concerns the node, is left to the next run: it is
-  /// recorded and reported together with the command that undoes it. Nothing is done afterwards. On the sampling
-  /// thread.
+  /// Call it before this program ends. Waits for the act in progress (at most `at_most_s`), ends it, and undoes acts
+  /// that keep processes from running or growing, so that no process waits for a program that no longer runs. Their
+  /// step is due again in the next run. Acts that cannot be undone, and those on the node, are left to the next run:
+  /// they are recorded and reported together with the command that undoes them. Nothing is done afterwards. On the
+  /// sampling thread.
   void release(double at_most_s);
 
-  /// Takes one View. On the sampling thread; never waits for a file, a program or an act. O(series).
+  /// Processes one View. On the sampling thread; never waits for a file, a program or an act. O(series).
   void see(const View& view);
   /// The same, with an observation of a View.
   void see(const Observation& seen);
 
-  /// Takes in what is new of these: they are on the disk when it returns. How many were not known. Any thread. Errors:
-  /// the record cannot be written, and then nothing was taken in.
+  /// Accepts new claims and news of known ones: they are on the disk when it returns. Returns how many were new. Any
+  /// thread. Errors: the record cannot be written, and then no claim was accepted.
   Result<std::size_t> take(const std::vector<Claim>& claims);
-  /// The climbs of claims, with those that wait for evidence and those that are over. Any thread.
+  /// The climbs of claims, including those that wait for evidence and those that have ended. Any thread.
   [[nodiscard]] std::vector<Climb> claims() const;
-  /// A claim that is not over; nullopt: there is none. Any thread, and within Tools::prove.
+  /// A claim that has not ended; nullopt if there is none with that id. Any thread, also from within Tools::prove.
   [[nodiscard]] std::optional<Claim> claim(const std::string& id) const;
-  /// A person closes the breaker, and `by` says who. False: it was not open. Any thread. Errors: the record cannot be
-  /// written; it stays open then.
+  /// Closes the breaker for a person, named in `by`. False: it was not open. Any thread. Errors: the record cannot be
+  /// written; then the breaker stays open.
   Result<bool> close_breaker(const std::string& by);
 
-  /// Uses these from now on, as after a reload.
+  /// Replaces policies and configuration, for example after a reload.
   void use(Policies policies, ActConfig config);
-  /// Creates or removes the off file. Any thread. Errors: it cannot be written; then acting is off nevertheless, until
-  /// this program ends.
+  /// Creates or removes the off file. Any thread. Errors: the file cannot be written; then acting is off nevertheless,
+  /// until this program ends.
   Status switch_off(bool off, const std::string& by);
 
   /// Any thread.
   [[nodiscard]] ActsState state() const;
-  /// How often each outcome (AuditEntry::event) of a step there was in this run, by action and outcome. Any thread.
+  /// How often each outcome (AuditEntry::event) occurred in this run, by action and outcome. Any thread.
   [[nodiscard]] std::map<std::pair<std::string, std::string>, std::uint64_t> outcomes() const;
   [[nodiscard]] std::uint64_t revision() const;
-  /// The processes of this machine that an act keeps from running or growing now, by pid and start ticks, in words:
+  /// The processes on this machine that an act keeps from running or growing now, by pid and start ticks, in words:
   /// "pid 42 is frozen by policy P". Any thread.
   [[nodiscard]] std::map<std::pair<std::uint32_t, std::uint64_t>, std::string> held() const;
-  /// Waits until every order that is out has been carried out, so that the next see() takes its result; returns whether
-  /// all were. For tests and for the end: waits at most `at_most_s`.
+  /// Waits until every pending order has been carried out, so that the next see() accepts its result; returns whether
+  /// all were. For tests and for the end of the program: waits at most `at_most_s`.
   bool wait_for_orders(double at_most_s);
   /// Messages for the log, each returned once. Any thread.
   std::vector<std::string> take_messages();

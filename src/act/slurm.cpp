@@ -19,7 +19,7 @@ using std::chrono::steady_clock;
 constexpr double kAnswer_s = 20;  ///< Slurm's own programs wait 10 s for the controller
 constexpr std::chrono::milliseconds kLook{250};
 
-/// For a job, task or restart.
+/// For the number of a job, task or restart.
 bool is_slurm_number(std::string_view text) {
   constexpr std::size_t kMostDigits = 10;
   return text.size() <= kMostDigits && is_all_digits(text);
@@ -35,7 +35,7 @@ std::vector<std::string> split(std::string_view text, char at) {
   }
 }
 
-/// squeue writes "None", "(null)" or "n/a" for nothing, depending on the field and the version.
+/// squeue writes "None", "(null)" or "n/a" for an empty field, depending on the field and the version.
 std::string unless_nothing(const std::string& text) {
   for (const char* nothing : {"None", "none", "(null)", "n/a", "N/A"})
     if (text == nothing) return {};
@@ -118,7 +118,7 @@ Result<std::vector<SlurmJob>> slurm_neighbours(const Neighbours& wanted, const T
     const std::string number = fields.substr(0, fields.find('|'));
     if (!is_slurm_number(number) || number == job_number(wanted.except)) continue;
     auto job = parse_slurm_job(fields, number);
-    // A job on several nodes ends on all of them, so only a job whose script runs here is moved from here.
+    // A job on several nodes ends on all of them, so it is moved only from the node on which its script runs.
     if (!job || job->batch_host != wanted.node) continue;
     if (is_in(wanted.users, job->user) || is_in(wanted.users, job->uid)) jobs.push_back(std::move(*job));
   }
@@ -137,10 +137,10 @@ Result<std::string> slurm_requeue(const SlurmJob& job, const Tools& tools, bool 
 
 Result<std::string> slurm_after_requeue(const SlurmJob& job, const Tools& tools, bool is_held, const std::string& node,
                                         double timeout_s) {
-  // Nodes can be excluded only once the job waits, and it waits only once its processes have ended.
+  // Nodes can be excluded only once the job is pending, and it is pending only once its processes have ended.
   const auto deadline = steady_clock::now() +
                         std::chrono::duration_cast<steady_clock::duration>(std::chrono::duration<double>(timeout_s));
-  // For a job array, the number of the running task differs from the one to ask for.
+  // For a job array, the number of the running task differs from the one to query.
   for (;;) {
     const auto text = tools.run({"squeue", "-h", "-j", job.id, "-t", "all", "-o", "%T"}, kAnswer_s);
     if (text && (text->starts_with("PENDING") || text->starts_with("REQUEUE_HOLD"))) break;

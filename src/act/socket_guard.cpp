@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kLook{20};
 
-/// All bytes received over a TCP connection; nullopt if the kernel does not report it (before 4.1), or for another
-/// socket.
+/// All bytes received over a TCP connection; nullopt if the kernel does not report them (before 4.1), or for another
+/// kind of socket.
 std::optional<std::uint64_t> received_bytes(int socket) {
   tcp_info info{};
   socklen_t size = sizeof info;
@@ -62,7 +62,7 @@ void SocketGuard::look() {
     else if (socket_ && received_bytes(socket_->get()).value_or(0) > most)
       verdict_ = GuardVerdict::too_large;
   }
-  // Each time: the library may have opened another one, or this one was not connected yet.
+  // Repeated each time: the library may have opened another one, or this one was not connected yet.
   if (verdict_ != GuardVerdict::none && socket_) ::shutdown(socket_->get(), SHUT_RDWR);
 }
 

@@ -1,4 +1,4 @@
-// SocketGuard: ends an exchange on a socket that another library owns, at a deadline, at a size or on request.
+// SocketGuard: ends an exchange on a socket that another library owns, at a deadline, at a size limit or on request.
 #pragma once
 
 #include <atomic>
@@ -17,9 +17,9 @@ namespace vramtrack::act {
 /// Why a guard has ended its exchange.
 enum class GuardVerdict : std::uint8_t { none, late, too_large, cancelled };
 
-/// Watches from a thread of its own while it lives. The limits of an HTTP library apply to a single read, and none
-/// to a name, a handshake or headers: a server that sends a byte a second would never end. Shutting the socket down
-/// wakes whatever the library waits for.
+/// Watches from a thread of its own for as long as it lives. The limits of an HTTP library apply to a single read, and
+/// none apply to name resolution, handshake or headers: a server that sends one byte per second would never end.
+/// Shutting down the socket wakes the library from any wait.
 class SocketGuard {
  public:
   using Clock = std::chrono::steady_clock;
@@ -35,16 +35,16 @@ class SocketGuard {
   SocketGuard(const SocketGuard&) = delete;
   SocketGuard& operator=(const SocketGuard&) = delete;
 
-  /// The socket in use from now on. The guard keeps a duplicate: a number that is used again is not shut down. Any
+  /// Sets the socket to watch. The guard keeps a duplicate, so that a reused descriptor number is not shut down. Any
   /// thread.
   void watch(int socket);
   void head_has_come() { has_head_ = true; }
-  /// A decision that stays. Any thread.
+  /// Once set, it does not change. Any thread.
   [[nodiscard]] GuardVerdict verdict() const { return verdict_; }
   /// Waits for 20 ms; false: there is a verdict.
   [[nodiscard]] bool pause() const;
-  /// Waits for `is_done`, which is about what `lock` protects, or a verdict; true: it is done. For what is not a
-  /// socket: a name that is resolved.
+  /// Waits for a verdict or for `is_done`, which reads state that `lock` protects; true: it is done. For waits without
+  /// a socket, such as the resolution of a name.
   bool wait(std::condition_variable& changed, std::unique_lock<std::mutex>& lock,
             const std::function<bool()>& is_done) const;
 
@@ -54,8 +54,8 @@ class SocketGuard {
   const Limits limits_;
   std::atomic<bool> has_head_{false};
   std::atomic<GuardVerdict> verdict_{GuardVerdict::none};
-  Clock::time_point cancelled_at_{};  ///< of the thread
-  std::mutex mutex_;                  ///< guards what follows
+  Clock::time_point cancelled_at_{};  ///< used only by the thread
+  std::mutex mutex_;                  ///< guards the members below
   std::condition_variable changed_;
   std::optional<Descriptor> socket_;
   bool is_over_ = false;

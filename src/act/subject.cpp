@@ -125,7 +125,7 @@ std::vector<Subject> subjects_of(const View& view) {
     subjects.push_back(std::move(subject));
   };
   for (const SeriesView& series : view.series) {
-    // What the steps do frees a device's memory.
+    // Steps free only the memory of devices.
     if (is_of_device(series.key.metric) || is_of_host(series.key.metric) || series.key.pid == 0 || !counts(series))
       continue;
     if (const Alert* leak = standing_alert(series, AlertKind::leak)) {

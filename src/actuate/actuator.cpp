@@ -20,13 +20,13 @@
 namespace vramtrack::actuate {
 namespace {
 
-/// Ladders of the fleet outlive a restart of the machine that the actuator runs on.
+/// Ladders of a fleet survive a reboot of the actuator's machine, so their boot id is constant.
 constexpr const char* kBoot = "fleet";
 constexpr double kSlurm_s = 20;
-/// An agent that does not answer right before an act is asked again.
+/// How often an agent that does not answer right before an act is queried.
 constexpr int kProofs = 3;
 
-/// The agent that an alert names, and the node.
+/// The agent and the node that an alert names.
 struct Place {
   AgentHosts::Address agent;
   std::string node;
@@ -46,7 +46,7 @@ struct Actuator::Core {
   ActuatorOptions options;
   std::atomic<bool> stop{false};
 
-  mutable std::mutex mutex;  ///< guards what follows
+  mutable std::mutex mutex;  ///< guards the members below
   std::uint64_t webhooks = 0;
   std::uint64_t bad_webhooks = 0;
   std::uint64_t alerts = 0;
@@ -60,7 +60,7 @@ struct Actuator::Core {
     runner.reset();
   }
 
-  /// What the agent says, if it may be asked and speaks of now; else `refusal` is the kind of the error. Any thread.
+  /// The agent's view, if it may be queried and is current; otherwise, `refusal` is the kind of the error. Any thread.
   Result<Witness> ask_agent_at(const Place& place, Refusal& refusal) const {
     refusal = Refusal::not_listed;
     if (!place.agent.refusal.empty()) return fail(place.agent.refusal);
@@ -83,7 +83,7 @@ struct Actuator::Core {
     return options.rescan && (refusal == Refusal::not_listed || refusal == Refusal::no_agent);
   }
 
-  /// That the subject is what it was, by its agent and by its scheduler. On the runner's thread.
+  /// Verifies, by its agent and by its scheduler, that the subject is still the same. On the runner's thread.
   Result<ProcessInfo> prove(const act::Subject& subject) {
     const auto claim = runner->claim(subject.claim);
     if (!claim) return fail(fmt::format("no alert about {} is open any more", act::subject_words(subject)));
@@ -105,12 +105,12 @@ struct Actuator::Core {
     return process;
   }
 
-  /// Claims of which something may still become, by the agent to ask.
+  /// The claims that may still lead to an act, grouped by the agent to query.
   struct Round {
     Place place;
     std::vector<act::Climb> climbs;
     Result<Witness> witness = fail("not asked");
-    Refusal refusal = Refusal::no_agent;  ///< without a witness
+    Refusal refusal = Refusal::no_agent;  ///< if there is no witness
   };
   std::vector<Round> rounds(act::Observation& seen) {
     std::vector<Round> out;
@@ -141,7 +141,7 @@ struct Actuator::Core {
     seen.unproven.push_back({one.id, std::string(to_string(refusal)), std::move(why)});
   }
 
-  /// The keys of those that were asked for a checkpoint and have reported that it is written.
+  /// The keys of the subjects that were asked for a checkpoint and have reported that it is written.
   std::set<std::string> saved() {
     std::set<std::string> out;
     for (const auto& climb : runner->state().climbs)
@@ -151,7 +151,7 @@ struct Actuator::Core {
     return out;
   }
 
-  /// The agent's, else what rescans say of each alert's GPU. Blocks.
+  /// The agent's view, otherwise rescans of each alert's GPU. Blocks.
   Result<Witness> witness_of(Round& round) const {
     Result<Witness> witness = ask_agent_at(round.place, round.refusal);
     if (witness || !may_rescan(round.refusal)) return witness;
@@ -187,14 +187,14 @@ struct Actuator::Core {
       try {
         helpers.push_back(std::async(std::launch::async, work));
       } catch (const std::system_error&) {
-        break;  // without a thread it takes longer
+        break;  // without a thread, it takes longer
       }
     }
     work();
     for (auto& helper : helpers) helper.get();
   }
 
-  /// What one round adds to what is seen.
+  /// Adds the results of one round to `seen`.
   void look(Round& round, const std::set<std::string>& saved, act::Observation& seen) const {
     const std::string& node = round.place.node;
     if (!round.witness) {
@@ -211,7 +211,7 @@ struct Actuator::Core {
     seen.processes.insert(seen.processes.end(), now.processes.begin(), now.processes.end());
     seen.devices.insert(seen.devices.end(), now.devices.begin(), now.devices.end());
     for (const act::Climb& one : round.climbs) {
-      // An agent that answers and does not know the process any more says that it has ended.
+      // If an agent answers and no longer lists the process, the process has ended.
       const ProcessKey& process = one.subject.process;
       if (one.has_subject() && process.pid != 0 && now.process(process) == nullptr && seen.process(process) == nullptr)
         seen.processes.push_back({process, true, 0});
@@ -296,7 +296,7 @@ void Actuator::tick() {
   act::Observation seen;
   std::vector<Core::Round> rounds = c.rounds(seen);
   c.ask(rounds);
-  if (Interrupt::requested()) return;  // an agent that was not waited for has not failed to answer
+  if (Interrupt::requested()) return;  // an agent whose answer was not awaited has not failed
   const std::set<std::string> saved = c.saved();
   seen.time = c.options.now();
   for (Core::Round& round : rounds) c.look(round, saved, seen);

@@ -23,7 +23,7 @@ std::optional<std::uint64_t> number_of(std::string_view text, std::uint64_t most
   return value && *value <= most ? value : std::nullopt;
 }
 
-/// The bytes of an IPv4 or IPv6 address; empty: it is none.
+/// The bytes of an IPv4 or IPv6 address; empty if the text is not one.
 std::vector<unsigned char> address_bytes(const std::string& text) {
   std::vector<unsigned char> bytes(16);
   if (::inet_pton(AF_INET6, text.c_str(), bytes.data()) == 1) return bytes;
@@ -32,7 +32,7 @@ std::vector<unsigned char> address_bytes(const std::string& text) {
   return {};
 }
 
-/// Whether the resolver could take the name for an address ("127.1", "0x7f000001"): what ends in a number.
+/// Whether the resolver could take the name for an address ("127.1", "0x7f000001"): it ends in a number.
 bool is_numeric(std::string_view name) {
   const std::string_view last = name.substr(name.rfind('.') + 1);
   return last.empty() || last.starts_with("0x") ||
@@ -46,7 +46,7 @@ bool is_in(const std::vector<unsigned char>& address, const std::vector<unsigned
   return true;
 }
 
-/// `*` stands for any characters but a dot: "gn*" is not a name in another domain.
+/// `*` stands for any characters except a dot, so that "gn*" matches no name in another domain.
 bool is_like(std::string_view name, std::string_view pattern) {
   if (pattern.empty()) return name.empty();
   if (pattern.front() != '*')
@@ -64,7 +64,7 @@ bool is_pattern(std::string_view text) {
       std::all_of(text.begin(), text.end(), [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.' || c == '*';
       });
-  // "gn1.*" would be a name in anybody's domain.
+  // "gn1.*" would match a name in anybody's domain.
   return is_name && !is_numeric(text) &&
          (dot == std::string_view::npos || text.find('*', dot) == std::string_view::npos);
 }

@@ -1,5 +1,5 @@
-// AgentHosts: which servers are agents. The labels of an alert only choose among them: whoever can bring about an alert
-// could otherwise name a server that gets the agents' token and is believed. Pure.
+// AgentHosts: which servers are agents. The labels of an alert only choose among them: otherwise, anyone who can cause
+// an alert could name a server that then receives the agents' token and is trusted. Pure.
 #pragma once
 
 #include <cstdint>
@@ -14,23 +14,23 @@ namespace vramtrack::actuate {
 
 class AgentHosts {
  public:
-  /// The port of an entry that names none: the agent's usual one.
+  /// The port for an entry that names none: the agent's default.
   static constexpr std::uint16_t kPort = 9474;
 
   /// Entries of actuate.agent-hosts:
-  ///   gn1=https://10.0.0.1:9474   the agent of the node gn1 is there, whatever the alert says
-  ///   gn*.example.org:9474        hosts of these names; * stands for any part of a name, but for no dot
-  ///   10.1.0.0/16, [fd00::1]      hosts of these addresses, where the alert names an address
+  ///   gn1=https://10.0.0.1:9474 the agent of the node gn1 is there, regardless of the alert
+  ///   gn*.example.org:9474 hosts with these names; * stands for any part of a name without a dot
+  ///   10.1.0.0/16, [fd00::1] hosts with these addresses, if the alert names an address
   /// Errors name the entry.
   static Result<AgentHosts> parse(const std::vector<std::string>& entries);
 
   struct Address {
     std::string url;
-    bool is_of_node = false;   ///< it is listed for that node; else labels may have chosen an agent of another one
-    std::string refusal = {};  ///< why it must not be asked: its host or port is not listed; empty: it may be
+    bool is_of_node = false;   ///< it is listed for that node; otherwise labels may have chosen another node's agent
+    std::string refusal = {};  ///< why it must not be queried: its host or port is not listed; empty: it may be
   };
-  /// Where the agent of `node` is asked: at the address listed for it, else at `agents` filled with the alert's labels
-  /// (template.hpp). A template without labels in its host is the administrator's own word. Errors: as filled().
+  /// The address of the agent of `node`: the one listed for it, otherwise `agents` filled with the alert's labels
+  /// (template.hpp). A template without labels in its host is trusted as the administrator's. Errors: as for filled().
   [[nodiscard]] Result<Address> address(const std::string& agents, const Labels& labels, const std::string& node) const;
   [[nodiscard]] bool is_empty() const { return nodes_.empty() && hosts_.empty(); }
 
@@ -44,7 +44,7 @@ class AgentHosts {
     unsigned prefix_bits = 0;
     std::uint16_t port = kPort;
   };
-  std::map<std::string, std::string> nodes_;  ///< URL by name of a node
+  std::map<std::string, std::string> nodes_;  ///< URL by node name
   std::vector<Hosts> hosts_;
 };
 

@@ -1,4 +1,4 @@
-// AgentView: asks the agent of a machine what it sees now.
+// AgentView: queries a machine's agent for its current view.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ struct AgentAccess {
   std::string ca_file;  ///< empty: the system's certificates
 };
 
-/// What the agent at `url` ("http://gn1:9474") says of its machine. Blocks for 10 s at most while bytes come, 5 s
-/// without any. Any thread. Errors name the address; the token is in none. REQUIRES: `url` is of AgentHosts::address().
+/// The current view of the agent at `url` ("http://gn1:9474"). Blocks for at most 10 s while bytes arrive, 5 s without
+/// any. Any thread. Errors name the address, never the token. REQUIRES: `url` is from AgentHosts::address().
 Result<Witness> ask_agent(const std::string& url, const AgentAccess& access);
 
 }  // namespace vramtrack::actuate

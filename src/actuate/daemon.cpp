@@ -29,7 +29,7 @@ namespace {
 using agent::Level;
 using std::chrono::steady_clock;
 
-/// How late a signal to end may be noticed.
+/// The longest delay before a signal to end is noticed.
 constexpr std::chrono::milliseconds kLook{200};
 
 int failed(const std::string& message) {
@@ -41,7 +41,7 @@ void warn(const std::string& text) {
   agent::log(Level::warning, printable(text));
 }
 
-/// Beyond loopback only with a token.
+/// Without a token, only loopback is served.
 Result<std::string> token_for(const ActuateConfig& config) {
   if (!config.token_file.empty()) return agent::read_token(config.token_file, "actuate.token-file");
   const auto address = agent::parse_listen(config.listen);
@@ -53,7 +53,7 @@ Result<std::string> token_for(const ActuateConfig& config) {
       config.listen));
 }
 
-/// Rounds wait for their time, or for a webhook.
+/// Waits until the next round is due or a webhook arrives.
 class Waiting {
  public:
   void wake() {
@@ -63,7 +63,7 @@ class Waiting {
     }
     changed_.notify_all();
   }
-  /// False: asked to end.
+  /// False: the process was asked to end.
   bool until(steady_clock::time_point due) {
     std::unique_lock lock(mutex_);
     while (!woken_ && steady_clock::now() < due) {
@@ -113,7 +113,7 @@ int run_actuator(const DaemonOptions& options) {
   std::filesystem::create_directories(options.folder, ec);
   std::filesystem::permissions(options.folder, std::filesystem::perms::group_write | std::filesystem::perms::others_all,
                                std::filesystem::perm_options::remove, ec);
-  // After the actuator, which reports to it until its end.
+  // Destroyed after the actuator, which reports to it until its end.
   const std::unique_ptr<act::Notifier> notifier =
       open_notifier(config, options.folder + "/actuate", {}, time_of_day, warn);
 

@@ -1,4 +1,4 @@
-// The actuator as a program: its server, its rounds, its log.
+// The actuator as a program: its server, its rounds and its log.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@ namespace vramtrack::actuate {
 struct DaemonOptions {
   LayeredConfig layers;
   std::string folder;  ///< the folder of the state
-  Rescan rescan;       ///< empty: alerts of machines without an agent are refused
+  Rescan rescan;       ///< empty: alerts from machines without an agent are refused
   act::KubernetesAccess kubernetes;
 };
 
-/// Where the actuator of that folder can be asked on this machine.
+/// The local socket at which the actuator of that folder answers.
 std::string socket_of(const std::string& folder);
 
-/// Runs until SIGINT or SIGTERM. Writes its log to standard error. The exit code: 0 when it was asked to end, 2 when it
-/// could not begin. At most one per process.
+/// Runs until SIGINT or SIGTERM. Writes its log to standard error. Returns the exit code: 0 if it was asked to end, 2
+/// if it could not start. At most one per process.
 int run_actuator(const DaemonOptions& options);
 
 }  // namespace vramtrack::actuate

@@ -40,7 +40,7 @@ std::optional<act::Breaker> breaker_in(const Json& in) {
 
 using Phase = act::Climb::Phase;
 
-/// The subject of a claim once it has one.
+/// Whether the claim has a subject.
 bool is_bound(const act::Climb& one) {
   return one.phase != Phase::claimed && !one.subject.device_id.empty();
 }
@@ -82,7 +82,7 @@ act::Climb alert_in(const Json& in) {
   return one;
 }
 
-/// What `read` makes of an object of that schema; what it throws is the error.
+/// Applies `read` to an object with that schema; an exception becomes the error.
 template <class T, class Read>
 Result<T> parsed(std::string_view text, std::string_view schema, Read read) {
   const Json in = Json::parse(text).value_or(nullptr);

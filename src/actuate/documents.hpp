@@ -1,4 +1,4 @@
-// Documents: the JSON that the actuator serves and takes, beside Alertmanager's (docs/actuate.md).
+// Documents: the JSON that the actuator serves and accepts, besides Alertmanager's (docs/actuate.md).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace vramtrack::actuate {
 
-/// How it stands: for the API, the metrics and `vramtrack actuate status`.
+/// The actuator's state, for the API, the metrics and `vramtrack actuate status`.
 struct Summary {
   bool dry_run = true;
   std::vector<std::string> policies;
@@ -21,7 +21,7 @@ struct Summary {
   std::int64_t nodes_allowed = 0;
   std::size_t climbing = 0;
   std::optional<Timestamp> last_webhook;
-  std::vector<act::Climb> alerts_known;  ///< climbs of claims, the latest first
+  std::vector<act::Climb> alerts_known;  ///< climbs of claims, latest first
   std::uint64_t webhooks = 0;
   std::uint64_t bad_webhooks = 0;
   std::uint64_t alerts = 0;
@@ -32,14 +32,14 @@ struct Summary {
 
 /// "vramtrack.actuate.v1", with the first `most` alerts.
 std::string summary_json(const Summary& summary, std::size_t most = 256);
-/// Errors name what is wrong.
+/// Errors name the invalid part.
 Result<Summary> parse_summary(std::string_view text);
-/// For people.
+/// The summary as text for people.
 std::string summary_words(const Summary& summary);
-/// For Prometheus, text format 0.0.4.
+/// The summary as metrics for Prometheus, text format 0.0.4.
 std::string summary_metrics(const Summary& summary);
 
-/// The body of a reset: who does it, and why.
+/// The body of a reset: who resets it, and why.
 struct ResetRequest {
   std::string by;
   std::string reason;
@@ -47,10 +47,10 @@ struct ResetRequest {
 Result<ResetRequest> parse_reset(std::string_view body);
 std::string reset_json(const ResetRequest& request);
 
-/// What an agent's /api/v1/version says of it; empty: it does not say.
+/// The answer of an agent's /api/v1/version; a field is empty if the answer lacks it.
 struct AgentVersion {
-  std::string host;       ///< of the machine; in a pod it is not the pod's name
-  std::string simulated;  ///< the scenario that it makes up
+  std::string host;       ///< of the machine; in a pod, not the pod's name
+  std::string simulated;  ///< the scenario that it simulates
 };
 AgentVersion parse_version(std::string_view text);
 

@@ -16,20 +16,20 @@ namespace {
 constexpr std::array<std::string_view, 7> kRefusalWords = {"bad_label",   "not_listed", "no_agent", "not_current",
                                                            "no_evidence", "mismatch",   "no_policy"};
 
-/// How far an agent's time may be from ours: some of its periods, and what a request takes and clocks differ by; an
-/// agent that says that its period is long is not trusted for longer than Prometheus' lookback.
+/// How far an agent's time may be from ours: several of its periods, plus time for a request and for clock differences.
+/// An agent that reports a long period is not trusted for longer than Prometheus' lookback.
 constexpr double kPeriods = 3;
 constexpr double kSlack_s = 10;
 constexpr double kMostAge_s = 300;
 
-/// The first of these labels that the alert has; empty: none of them.
+/// The first of these labels that the alert has; empty if it has none of them.
 std::string label_of(const Labels& labels, std::initializer_list<const char*> names) {
   for (const char* name : names)
     if (const auto at = labels.find(name); at != labels.end() && !at->second.empty()) return at->second;
   return {};
 }
 
-/// The claims of the alert that do not hold for `subject`; empty if all do.
+/// The claims of the alert that do not apply to `subject`; empty if all do.
 std::string difference(const Labels& labels, const act::Subject& subject) {
   const std::string pid = label_of(labels, {"pid"});
   if (!pid.empty() && pid != std::to_string(subject.process.pid))

@@ -1,4 +1,4 @@
-// The summary as Prometheus text. Every label is a word of ours, so nothing needs escapes.
+// The summary as Prometheus text. All label values are fixed words of this program, so nothing needs escaping.
 #include <fmt/format.h>
 
 #include "actuate/documents.hpp"

@@ -1,4 +1,4 @@
-// Site: the actuator on HTTP (docs/actuate.md).
+// Site: the actuator's HTTP interface (docs/actuate.md).
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 namespace vramtrack::actuate {
 
 struct SiteOptions {
-  std::string token;  ///< empty: only root and the own user may post
+  std::string token;  ///< empty: only root and this process's user may post
   std::string host;   ///< this machine's name
   std::uint32_t own_uid = 0;
-  std::function<void()> wake;  ///< called when alerts have come
+  std::function<void()> wake;  ///< called when alerts have arrived
 };
 
-/// What one webhook may have: some 4,000 alerts.
+/// The size limit of one webhook: about 4,000 alerts.
 inline constexpr std::size_t kMostWebhookBytes = 4U << 20U;
 
-/// POST /api/v1/alerts (Alertmanager's webhook), POST /api/v1/breaker/reset, GET /api/v1/acts, /api/v1/status, /metrics
-/// and /healthz. The sender must bear the token, be root or be the actuator's own user. `actuator` must outlive it.
+/// Serves POST /api/v1/alerts (Alertmanager's webhook), POST /api/v1/breaker/reset, GET /api/v1/acts, /api/v1/status,
+/// /metrics and /healthz. Senders need the token, or to be root or this user. `actuator` must outlive the site.
 agent::Site site_of(Actuator& actuator, SiteOptions options);
 
 }  // namespace vramtrack::actuate

@@ -9,7 +9,7 @@
 namespace vramtrack::actuate {
 namespace {
 
-constexpr std::size_t kLongestName = 253;  ///< of a host (RFC 1035)
+constexpr std::size_t kLongestName = 253;  ///< of a host name (RFC 1035)
 
 bool is_letter_or_digit(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');

@@ -11,7 +11,7 @@
 namespace vramtrack::actuate {
 namespace {
 
-constexpr std::size_t kMostShown = 80;  ///< bytes of a foreign value in a message
+constexpr std::size_t kMostShown = 80;  ///< bytes of a foreign value shown in a message
 
 std::string shown(const Json& value) {
   std::string text = json_text(value);
@@ -19,7 +19,7 @@ std::string shown(const Json& value) {
   return printable(text);
 }
 
-/// Reads members of objects; the first that is wrong is what the error names.
+/// Reads members of objects; the error names the first invalid one.
 class Reader {
  public:
   [[nodiscard]] const std::string& error() const { return error_; }

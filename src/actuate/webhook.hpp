@@ -15,7 +15,7 @@ namespace vramtrack::actuate {
 
 using Labels = std::map<std::string, std::string>;
 
-/// One alert. Its fingerprint is of its labels; with `starts_at` it names one firing of it.
+/// One alert. Its fingerprint is computed from its labels; together with `starts_at`, it identifies one firing.
 struct WebhookAlert {
   bool is_firing = false;
   std::string fingerprint;
@@ -27,16 +27,16 @@ struct WebhookAlert {
 struct Webhook {
   std::string receiver;
   std::string group_key;
-  std::uint64_t truncated = 0;  ///< alerts of the group that were left out: `max_alerts` of the receiver
+  std::uint64_t truncated = 0;  ///< alerts of the group that were left out because of the receiver's `max_alerts`
   std::vector<WebhookAlert> alerts;
 };
 
-/// What one body may hold.
+/// The most alerts in one body.
 inline constexpr std::size_t kMostAlerts = 4096;
 inline constexpr std::size_t kMostLabels = 128;
 inline constexpr std::size_t kLongestLabel = 4096;
 
-/// Errors name the place and what was expected there: `alerts[3].startsAt: expected a time, got "now"`.
+/// Errors name the position and what was expected there: `alerts[3].startsAt: expected a time, got "now"`.
 Result<Webhook> parse_webhook(std::string_view body);
 
 /// "2026-01-02T03:04:05.123Z", or with an offset instead of the Z: "+01:00".

@@ -1,4 +1,4 @@
-// checkpoint: asks the program to save its work, with a signal or with a program supplied by the user.
+// checkpoint: asks the program to save its work, by a signal or by a program that the user supplies.
 #include <fmt/format.h>
 
 #include <array>
@@ -36,7 +36,7 @@ std::string words(const Subject& subject, const StepArguments& arguments) {
                      subject_words(subject));
 }
 
-/// A program may reach the process on another machine; a signal does not.
+/// A program may reach a process on another machine; a signal cannot.
 Status prove_for(const ActRequest& request, bool program) {
   if (program) {
     const auto proven = prove(request);

@@ -1,4 +1,4 @@
-// cordon: Kubernetes places no new pod on this node, until the evidence is gone or a person uncordons it.
+// cordon: Kubernetes places no new pods on this node until the evidence is gone or a person uncordons it.
 #include <fmt/format.h>
 
 #include "act/kubernetes.hpp"

@@ -1,4 +1,4 @@
-// drain: Slurm starts no new job on this node, until the evidence is gone or a person resumes it.
+// drain: Slurm starts no new jobs on this node until the evidence is gone or a person resumes it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::string words(const Subject& subject, const StepArguments& arguments) {
                      subject_words(subject));
 }
 
-/// Distinguishes our reason from a person's; the act's id ties it to this act.
+/// Distinguishes our reason from a person's; the id links it to this act.
 std::string mark(const ActRequest& request) {
   return "vramtrack " + printable(request.id) + ':';
 }

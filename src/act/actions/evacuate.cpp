@@ -1,4 +1,4 @@
-// evacuate: the other Slurm jobs on the leak's node are moved to other nodes; the leaking job stays.
+// evacuate: moves the other Slurm jobs on the leak's node to other nodes; the leaking job stays.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -74,8 +74,8 @@ Result<ActPlan> plan(const ActRequest& request) {
   return ActPlan{fmt::format("{}: job {}", words(request.subject, request.arguments), list_of(*jobs)), {}};
 }
 
-/// Jobs that could not be asked are moved nevertheless: the leak would destroy their unsaved work anyway. They are
-/// named.
+/// Jobs that could not be asked are moved nevertheless, because the leak would destroy their unsaved work anyway. The
+/// result names them.
 std::string save(const std::vector<SlurmJob>& jobs, const ActRequest& request) {
   if (!request.arguments.has("signal")) return {};
   std::string not_asked;
@@ -84,14 +84,14 @@ std::string save(const std::vector<SlurmJob>& jobs, const ActRequest& request) {
             slurm_signal(job, static_cast<int>(request.arguments.number("signal", 0)), false, request.tools);
         !sent)
       not_asked += fmt::format("; job {} was not asked to save its work: {}", job.id, sent.error().message);
-  // Waits by running a program, so that the wait ends when this program does.
+  // Waits by running a program, so that the wait ends when this program ends.
   const double wait_s = request.arguments.number("wait", kSave_s);
   (void)request.tools.run({"sleep", fmt::format("{:.3f}", wait_s)}, wait_s + kSleepMargin_s);
   return not_asked;
 }
 
 Result<std::string> perform(const ActRequest& request, const ActPlan& /*plan*/) {
-  // The jobs as they are now: those that an earlier run moved no longer run here.
+  // The jobs in their current state: those that an earlier run moved no longer run here.
   const auto jobs = neighbours(request);
   if (!jobs) return fail(jobs.error());
   const std::string not_asked = save(*jobs, request);

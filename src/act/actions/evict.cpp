@@ -1,4 +1,4 @@
-// evict: the pod leaves this node by Kubernetes' eviction API, which respects PodDisruptionBudgets and grace periods.
+// evict: removes the pod from this node by Kubernetes' eviction API, respecting PodDisruptionBudgets and grace periods.
 #include <fmt/format.h>
 
 #include <array>
@@ -22,7 +22,7 @@ std::string words(const Subject& subject, const StepArguments& /*arguments*/) {
 }
 
 std::string workload(const Subject& subject, const StepArguments& /*arguments*/) {
-  // A pod that is started again has another UID, but the same command.
+  // A restarted pod has another UID, but the same command.
   return fmt::format("pod of '{}' of {}", subject.command, subject.user);
 }
 

@@ -1,4 +1,4 @@
-// freeze: stops the process, through its own cgroup (v2, v1), else with SIGSTOP.
+// freeze: stops the process through its own cgroup (v2, v1), or with SIGSTOP if it has none.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@ std::string words(const Subject& subject, const StepArguments& /*arguments*/) {
   return "freeze " + subject_words(subject);
 }
 
-/// What undo() needs: the method, and the cgroup's folder.
+/// The data for undo(): the method, and the cgroup's folder.
 Result<ActPlan> plan(const ActRequest& request) {
   if (const auto held = hold(request); !held) return fail(held.error());
   const auto cgroup = own_cgroup(request, "freezer", "freezer.state", "cgroup.freeze");
@@ -30,7 +30,7 @@ Result<ActPlan> plan(const ActRequest& request) {
                  fmt::format("{}\n{}", cgroup->is_v2 ? "v2" : "v1", file)};
 }
 
-/// Acts exactly as the plan says, so that undo() matches what was done, in this run or in another.
+/// Follows the plan exactly, so that undo() matches it, in this run or in another.
 Result<std::string> perform(const ActRequest& request, const ActPlan& plan) {
   const auto held = hold(request);
   if (!held) return fail(held.error());

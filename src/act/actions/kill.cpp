@@ -1,4 +1,4 @@
-// kill: SIGKILL, through the pidfd of the process whose start time was compared.
+// kill: sends SIGKILL through the pidfd of the process, after comparing its start time.
 #include <csignal>
 
 #include "act/proof.hpp"
@@ -22,7 +22,7 @@ const ActionInfo kill_action{
     .help = "End the process with SIGKILL",
     .memory = "freed by the driver; vramtrack checks that it is",
     .parameters = {},
-    // Sending it twice has the same effect as once, and to the same process, because its start time is compared.
+    // Sending it twice has the same effect as once, and on the same process, because its start time is compared.
     .traits = {.needs_process = true, .ends_process = true, .needs_running = true, .is_repeatable = true},
     .words = words,
     .perform = perform,

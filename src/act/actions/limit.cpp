@@ -1,4 +1,4 @@
-// limit: the memory limit of the probe, for a process that runs under 'vramtrack run'.
+// limit: sets the probe's memory limit for a process that runs under 'vramtrack run'.
 #include <fmt/format.h>
 
 #include <array>

@@ -1,4 +1,4 @@
-// requeue: the Slurm job goes back into the queue, and runs on another node.
+// requeue: puts the Slurm job back into the queue, to run on another node.
 #include <fmt/format.h>
 
 #include <array>
@@ -52,11 +52,11 @@ Result<std::optional<std::string>> complete(const ActRequest& request, const Act
   const auto job = slurm_job(request.subject, request.tools);
   if (!job) return fail(job.error());
   if (job->state == "RUNNING" || job->state == "SUSPENDED") {
-    if (prove(request)) return std::optional<std::string>();  // the same run of it
+    if (prove(request)) return std::optional<std::string>();  // still the same run of the job
     return std::optional(fmt::format("job {} is running again", job->id));
   }
   const bool is_elsewhere = !request.arguments.flag("same-node");
-  if (is_elsewhere && job->excluded_nodes.ends_with(request.node()))  // which is the last step of requeueing
+  if (is_elsewhere && job->excluded_nodes.ends_with(request.node()))  // the last step of requeueing
     return std::optional(fmt::format("job {} had already been requeued, excluding {}", job->id, request.node()));
   auto done = slurm_after_requeue(*job, request.tools, request.arguments.flag("hold"),
                                   is_elsewhere ? request.node() : std::string(),

@@ -1,4 +1,4 @@
-// run: runs a program supplied by the user, without a shell.
+// run: runs a program that the user supplies, without a shell.
 #include <fmt/format.h>
 
 #include <array>

@@ -1,4 +1,4 @@
-// signal-job: sends a signal to the batch script of the Slurm job, the usual way to ask such jobs for a checkpoint.
+// signal-job: sends a signal to the batch script of the Slurm job, which is the usual way to request a checkpoint.
 #include <fmt/format.h>
 
 #include <array>

@@ -1,4 +1,4 @@
-// terminate: SIGTERM, through the pidfd of the process whose start time was compared.
+// terminate: sends SIGTERM through the pidfd of the process, after comparing its start time.
 #include <csignal>
 
 #include "act/proof.hpp"

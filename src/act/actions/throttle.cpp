@@ -1,4 +1,4 @@
-// throttle: less CPU time for the process's own cgroup, so that it allocates more slowly.
+// throttle: gives the process's own cgroup less CPU time, so that it allocates more slowly.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -41,7 +41,7 @@ Result<Control> control_of(const ActRequest& request) {
   return Control{cgroup->folder + "/cpu.cfs_quota_us", std::to_string(std::max<std::uint64_t>(quota, 1000))};
 }
 
-/// What undo() needs: the file, what was in it, and what this puts there.
+/// The data for undo(): the file, its previous content, and the content that this act writes.
 Result<ActPlan> plan(const ActRequest& request) {
   if (const auto held = hold(request); !held) return fail(held.error());
   const auto control = control_of(request);

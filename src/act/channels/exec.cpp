@@ -1,4 +1,4 @@
-// Runs a program for each message, which it gets as JSON on standard input and in variables.
+// Runs a program for each message and passes the message as JSON on standard input and in variables.
 #include <array>
 
 #include "act/channel.hpp"

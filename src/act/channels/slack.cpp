@@ -1,4 +1,4 @@
-// POSTs each message to an incoming webhook of Slack; Mattermost and Rocket.Chat accept the same.
+// POSTs each message to an incoming webhook of Slack; Mattermost and Rocket.Chat accept the same format.
 #include <array>
 
 #include "act/channel.hpp"
