@@ -60,7 +60,7 @@ Status Acknowledgements::change(Table next) {
 
 std::optional<Acknowledgement> Acknowledgements::find(const std::string& id) {
   const std::lock_guard lock(mutex_);
-  // A file that cannot be read now leaves what was read before.
+  // If the file cannot be read now, the content read before is kept.
   [[maybe_unused]] const Status fresh = refresh();
   const auto it = table_.find(id);
   if (it == table_.end()) return std::nullopt;

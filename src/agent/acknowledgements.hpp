@@ -1,5 +1,5 @@
-// Acknowledgements: who has seen which alert. A small file of its own beside the store, so that acknowledging needs no
-// right to write samples, and the store's format stays as it is.
+// Acknowledgements: who has seen which alert. They are in a small separate file beside the store, so that acknowledging
+// needs no right to write samples, and the store's format does not change.
 #pragma once
 
 #include <cstdint>
@@ -21,22 +21,22 @@ struct Acknowledgement {
   friend bool operator==(const Acknowledgement&, const Acknowledgement&) = default;
 };
 
-/// `store_path` + ".acknowledged.json".
+/// Returns `store_path` + ".acknowledged.json".
 std::string acknowledgements_path(const std::string& store_path);
 
-/// By alert_id (report/view_json.hpp). Any thread. Keeps the latest 4096. Programs that share the file see each other's
-/// changes: it is read again when it has changed, and replaced whole, atomically and synced.
+/// Keyed by alert_id (report/view_json.hpp). Any thread. Keeps the latest 4096. Programs that share the file see each
+/// other's changes: it is read again after a change, and replaced as a whole, atomically and synced.
 class Acknowledgements {
  public:
-  /// `path` empty: in memory only. A file that cannot be read is reported at the first change, never overwritten.
+  /// Empty `path`: in memory only. A file that cannot be read is reported at the first change and never overwritten.
   explicit Acknowledgements(std::string path) : file_(std::move(path), kMostBytes) {}
 
   [[nodiscard]] std::optional<Acknowledgement> find(const std::string& id);
-  /// Adds or replaces. Errors: the file cannot be read or written; then nothing has changed.
+  /// Adds or replaces. Errors: the file cannot be read or written; nothing is changed then.
   Status set(const std::string& id, Acknowledgement acknowledgement);
-  /// Nothing to take back is not an error.
+  /// It is not an error if there is nothing to remove.
   Status remove(const std::string& id);
-  /// Changes with every change, from whichever program.
+  /// A number that changes whenever an acknowledgement does, in any program.
   [[nodiscard]] std::uint64_t revision();
 
  private:

@@ -1,4 +1,4 @@
-// The dashboard's files, embedded at build time from page/dist; where it was not built, one page that says so.
+// The dashboard's files, embedded at build time from page/dist, or one page that explains that it was not built.
 #pragma once
 
 #include <span>
@@ -7,13 +7,13 @@
 namespace vramtrack::agent {
 
 struct Asset {
-  std::string_view path;  ///< "/", "/assets/app.js"
+  std::string_view path;  ///< such as "/" or "/assets/app.js"
   std::string_view content_type;
   std::string_view bytes;
-  std::string_view etag;  ///< with its quotes
+  std::string_view etag;  ///< including the quotes
 };
 
-/// Everything that is served as a file: there is no other, whatever path is asked for.
+/// All files that are served; no request path can reach any other.
 std::span<const Asset> assets();
 /// nullptr for an unknown path.
 const Asset* find_asset(std::string_view path);

@@ -52,7 +52,7 @@ std::string own_agent_socket(const AgentConfig& config) {
 std::optional<std::string> find_agent(const AgentConfig& config) {
   const std::string own = own_agent_socket(config);
   if (!own.empty() && answers(own)) return own;
-  if (!config.socket.empty()) return std::nullopt;  // that one was meant
+  if (!config.socket.empty()) return std::nullopt;  // the user configured this one
   if (own != kSystemSocket && answers(std::string(kSystemSocket))) return std::string(kSystemSocket);
   return std::nullopt;
 }
@@ -97,7 +97,7 @@ Result<SitesNow> AgentClient::sites(std::uint32_t pid) const {
 }
 
 Status AgentClient::mark(const std::vector<std::vector<std::uint32_t>>& pids, const std::string& mark) const {
-  // An older agent knows one pid alone.
+  // An older agent accepts only one pid.
   const bool is_one = pids.size() == 1 && pids.front().size() == 1;
   const json body = is_one ? json{{"pid", pids.front().front()}, {"mark", mark}} : json{{"pids", pids}, {"mark", mark}};
   const auto answer = ask("/api/v1/marks", json_text(body));
@@ -120,7 +120,7 @@ Result<AgentVersion> AgentClient::version() const {
     AgentVersion version{value->get<std::string>("version"), value->get<std::string>("host"),
                          value->get<std::uint32_t>("pid"),
                          parse_exact_time(value->get<std::string>("started")).value_or(Timestamp{}), ""};
-    // An older agent does not say.
+    // An older agent does not report it.
     if (const json* const it = value->find("simulated"); it != nullptr && it->is_string())
       version.simulated = it->text();
     return version;
@@ -174,7 +174,7 @@ Result<std::vector<AgentAlert>> AgentClient::alerts() const {
         alert.acknowledged_by = ack.get<std::string>("by");
         alert.note = ack.get<std::string>("note");
       }
-      if (const json* const it = a.find("silenced"); it != nullptr && it->is_object())  // an older agent does not say
+      if (const json* const it = a.find("silenced"); it != nullptr && it->is_object())  // older agents do not
         if (auto silence = parse_silence(json_text(*it))) alert.silenced = std::move(*silence);
       out.push_back(std::move(alert));
     }

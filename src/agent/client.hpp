@@ -1,4 +1,4 @@
-// AgentClient: asks a running agent on this machine, through its Unix socket. For top, watch and scripts of ours.
+// AgentClient: queries a running agent on this machine through its Unix socket. For top, watch and our scripts.
 #pragma once
 
 #include <cstdint>
@@ -17,27 +17,27 @@
 
 namespace vramtrack::agent {
 
-/// Where an agent of this configuration makes its socket: agent.socket, else $RUNTIME_DIRECTORY/agent.sock (set by
-/// systemd), else $XDG_RUNTIME_DIR/vramtrack/agent.sock, for root /run/vramtrack/agent.sock. Empty: nowhere.
+/// Where an agent with this configuration creates its socket: agent.socket, else $RUNTIME_DIRECTORY/agent.sock (set by
+/// systemd), else $XDG_RUNTIME_DIR/vramtrack/agent.sock, for root /run/vramtrack/agent.sock. Empty if nowhere.
 std::string own_agent_socket(const AgentConfig& config);
 
-/// The socket on which an agent answers now: this user's, else the system's; nullopt when none does. Cost: two
+/// The socket on which an agent currently answers: this user's, else the system's; nullopt if none does. Cost: two
 /// connects.
 std::optional<std::string> find_agent(const AgentConfig& config);
 
 struct AgentAlert {
   std::string id;
   SeriesKey key;
-  Alert alert;          ///< without its series' id
+  Alert alert;          ///< without the id of its series
   DeviceInfo device;    ///< id, index and name
-  std::string process;  ///< its short name; empty: none, or not known
+  std::string process;  ///< its short name; empty: none, or unknown
   bool acknowledged = false;
   std::string acknowledged_by;
   std::string note;
-  std::optional<Silence> silenced;  ///< nobody is notified of it
+  std::optional<Silence> silenced;  ///< if set, nobody is notified of the alert
 };
 
-/// One point of a history: what lay between its time and the next.
+/// One point of a history: covers the time up to the next point.
 struct AgentPoint {
   Timestamp time;
   std::uint64_t min = 0;
@@ -50,14 +50,14 @@ struct AgentVersion {
   std::string host;
   std::uint32_t pid = 0;
   Timestamp started;
-  std::string simulated;  ///< the scenario it runs; empty: what it watches is real
+  std::string simulated;  ///< the scenario it simulates; empty: it watches a real machine
 };
 
-/// Each call connects, asks and closes; it takes at most `timeout_s`. One thread an object. Errors name the socket and,
-/// where the agent refused, its message. REQUIRES: SIGPIPE is ignored (act/http_exchange.hpp).
+/// Each call connects, sends a request and closes, within `timeout_s`. One thread per object. Errors name the socket
+/// and, if the agent refused, contain its message. REQUIRES: SIGPIPE is ignored (act/http_exchange.hpp).
 class AgentClient {
  public:
-  /// `program`: the command that answers there, for messages.
+  /// `program`: the command that listens there, for messages.
   explicit AgentClient(std::string socket, double timeout_s = 5, std::string program = "agent")
       : socket_(std::move(socket)), timeout_s_(timeout_s), program_(std::move(program)) {}
 
@@ -66,24 +66,24 @@ class AgentClient {
   /// From the agent's store; from <= t < to, at most `points`.
   [[nodiscard]] Result<std::vector<AgentPoint>> history(const SeriesKey& key, Timestamp from, Timestamp to,
                                                         std::size_t points) const;
-  /// The latest 200, the latest first.
+  /// The latest 200 alerts, newest first.
   [[nodiscard]] Result<std::vector<AgentAlert>> alerts() const;
-  /// `id` as of alert_id (report/view_json.hpp).
+  /// `id`: from alert_id (report/view_json.hpp).
   [[nodiscard]] Status acknowledge(const std::string& id, const std::string& note) const;
 
-  /// For a process under `vramtrack run`. An older agent knows of none.
+  /// The sites of a process under `vramtrack run`. An older agent reports none.
   [[nodiscard]] Result<SitesNow> sites(std::uint32_t pid) const;
 
-  /// A mark, "step=1200", of a process that holds memory of a GPU, by its pid as this program sees it: of the first
-  /// group of `pids` that has one. Refused where such a group has several.
+  /// Sets a mark such as "step=1200" for a process that holds memory on a GPU. Its pid is as this program sees it, in
+  /// the first group of `pids` that has such a process; refused if that group has several.
   [[nodiscard]] Status mark(const std::vector<std::vector<std::uint32_t>>& pids, const std::string& mark) const;
 
   [[nodiscard]] Result<std::vector<Silence>> silences() const;
-  /// What the agent made of it: with its id and author.
+  /// Returns the silence as the agent created it, with its id and author.
   [[nodiscard]] Result<Silence> silence(const Silence& silence) const;
   [[nodiscard]] Status end_silence(const std::string& id) const;
 
-  /// The body of an answer with status 200 or 204. `body` empty: GET, or `method`; else POST of that JSON.
+  /// The body of an answer with status 200 or 204. An empty `body` means GET, or `method`; else POSTs that JSON.
   [[nodiscard]] Result<std::string> ask(const std::string& path_and_query, const std::string& body = {},
                                         std::string_view method = "GET") const;
   [[nodiscard]] const std::string& socket() const { return socket_; }

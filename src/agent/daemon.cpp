@@ -39,12 +39,12 @@ namespace {
 
 using std::chrono::steady_clock;
 
-/// A simulation shows an hour a minute.
+/// A simulation runs one hour per minute.
 constexpr double kDefaultSpeed = 60;
-/// How often the supervisor gets a status.
+/// How often a status is sent to the supervisor.
 constexpr std::chrono::seconds kSignEvery{30};
 
-/// At the end, an act in progress may take this long to be completed.
+/// At shutdown, an act in progress has this long to complete.
 constexpr double kLastAct_s = 3;
 
 volatile std::sig_atomic_t g_reload = 0;
@@ -58,7 +58,7 @@ void on_usr2(int) {
   g_acts_off = 1;
 }
 
-/// Asks the run (vramtrack run) that a process belongs to.
+/// Queries the run (vramtrack run) that a process belongs to.
 Result<std::string> ask_run_of(std::uint32_t pid, const std::string& line) {
   const auto owner = run::owner_of_process(pid);
   if (!owner) return fail(fmt::format("pid {} has ended", pid));
@@ -67,13 +67,13 @@ Result<std::string> ask_run_of(std::uint32_t pid, const std::string& line) {
   return fail(fmt::format("pid {} is not running under 'vramtrack run'", pid));
 }
 
-/// As a DaemonSet names it: in a pod, the machine's own name is the pod's.
+/// The node's name as the DaemonSet passes it: in a pod, the host name is that of the pod.
 std::string node_name() {
   const char* node = std::getenv("NODE_NAME");
   return node != nullptr && *node != '\0' ? node : host_name();
 }
 
-/// A folder that goes with its owner: where a simulation records.
+/// A folder that is removed with its owner; a simulation records into it.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -92,7 +92,7 @@ class TemporaryFolder {
   std::string path_;
 };
 
-/// Beyond loopback only with a token: never as an accident.
+/// Addresses other than loopback require a token, so nobody exposes an agent by accident.
 Result<std::string> token_for(const AgentConfig& config) {
   if (!config.token_file.empty()) return read_token(config.token_file);
   if (config.listen.empty()) return std::string();
@@ -105,7 +105,7 @@ Result<std::string> token_for(const AgentConfig& config) {
       config.listen));
 }
 
-/// Null: plain HTTP.
+/// Null means plain HTTP.
 Result<std::shared_ptr<const TlsCertificate>> certificate_for(const AgentConfig& config) {
   if (config.tls_certificate.empty() && config.tls_key.empty()) return std::shared_ptr<const TlsCertificate>();
   auto loaded = TlsCertificate::load({config.tls_certificate, config.tls_key});
@@ -125,9 +125,9 @@ class Agent {
     ::sigaction(SIGHUP, &action, nullptr);
     action.sa_handler = on_usr2;
     ::sigaction(SIGUSR2, &action, nullptr);
-    // A hundred threads that mostly wait need no arenas of their own.
+    // A hundred threads that mostly wait do not need their own arenas.
     ::mallopt(M_ARENA_MAX, 2);
-    // A history of megabytes goes back to the system when it is sent. By default, malloc would keep the next one.
+    // Return the megabytes of a history to the system once it is sent. By default, malloc would keep the next one.
     ::mallopt(M_MMAP_THRESHOLD, 1 << 20);
 
     const auto token = token_for(config().agent);
@@ -171,7 +171,7 @@ class Agent {
       log(Level::notice,
           "no Unix socket: XDG_RUNTIME_DIR is not set, so 'vramtrack top' and 'watch' will not find this agent; set "
           "agent.socket to the same file for all of them");
-    // Do not notify for the fallback simulation.
+    // The fallback simulation sends no notifications.
     if (simulated_.empty() || !options_.scenario.empty())
       notifier_ = open_notifier(config(), simulated_.empty() ? recorded : std::string(), simulated_, time_of_day, warn);
     if (notifier_) loop_->pipeline().listen(notifying(*notifier_, *silences_, warn));
@@ -201,7 +201,7 @@ class Agent {
     return 2;
   }
 
-  /// Empty: programs are not traced.
+  /// Empty if programs are not traced.
   std::function<std::unique_ptr<Source>()> telemetry() const {
     return config().telemetry.enabled ? options_.telemetry : nullptr;
   }
@@ -240,8 +240,8 @@ class Agent {
     return {};
   }
 
-  /// The store's path; empty when nothing is recorded. What a simulation records goes with the agent, unless a store
-  /// was named.
+  /// The store's path; empty if nothing is recorded. The recording of a simulation is removed with the agent, unless
+  /// the user named a store.
   std::string record() {
     if (!config().watch.record) return {};
     StoreConfig store = config().store;
@@ -279,8 +279,8 @@ class Agent {
     api_->configure(std::move(api));
   }
 
-  /// The metrics name the pods of processes: as the kubelet's folders do, else as the API server does, which a pod with
-  /// a service account may ask.
+  /// The metrics contain the pods of processes, named by the kubelet's folders, else by the API server, which a pod
+  /// with a service account may query.
   void open_pod_names() {
     if (!simulated_.empty()) return;
     const act::KubernetesAccess access;
@@ -310,7 +310,7 @@ class Agent {
         std::move(ask), [] { return steady_clock::now(); }, notice);
   }
 
-  /// Policies act from the first tick on.
+  /// Policies are active from the first tick on.
   void open_runner() {
     act::Tools tools;
     tools.ask_run = ask_run_of;
@@ -340,7 +340,7 @@ class Agent {
     }
   }
 
-  /// After each tick, when its cost is known.
+  /// Called after each tick, when its cost is known.
   void publish() {
     OwnCost cost = loop_->cost();
     own_use_.add_to(cost, store_path_);
@@ -353,7 +353,7 @@ class Agent {
     published_.publish(loop_->pipeline().view(), cost);
   }
 
-  /// False when asked to end. Reloads, and keeps the watchdog quiet, meanwhile.
+  /// False if asked to stop. Meanwhile, it reloads if asked and feeds the watchdog.
   bool wait_for_next(double watchdog_s) {
     const Clock& clock = loop_->clock();
     const double step_s = watchdog_s > 0 ? std::min(1.0, watchdog_s / 2) : 1.0;
@@ -380,7 +380,7 @@ class Agent {
     const auto next = options_.reload();
     Result<std::string> token = next ? Result<std::string>() : Result<std::string>(fail(next.error()));
     if (next) {
-      // Where it is reached does not change before a restart, so what guards that must not go.
+      // The listening address does not change before a restart, so its protection must stay, too.
       AgentConfig reached = next->config().agent;
       reached.listen = listens_on_;
       token = token_for(reached);
@@ -397,7 +397,7 @@ class Agent {
     notify_supervisor("READY=1");
   }
 
-  /// What can change while running does; what cannot is reported.
+  /// Applies settings that can change at run time, and reports those that cannot.
   void apply(const LayeredConfig& next, const std::string& token) {
     const std::vector<std::string> later = settings_for_restart(config(), next.config());
     if (!later.empty())
@@ -412,16 +412,16 @@ class Agent {
   const Interrupt interrupt_;
   AgentOptions options_;
   std::optional<TemporaryFolder> temporary_;  ///< outlives the store in it
-  std::optional<Silences> silences_;          ///< before the loop: its listeners ask it
-  std::unique_ptr<act::Notifier> notifier_;   ///< before the loop, which uses it to its end
+  std::optional<Silences> silences_;          ///< before the loop, because its listeners query it
+  std::unique_ptr<act::Notifier> notifier_;   ///< before the loop, which uses it until it ends
   std::unique_ptr<act::Runner> runner_;       ///< likewise; after the notifier, which it uses
   std::optional<Loop> loop_;
-  double speed_ = 1;  ///< seconds of the loop's clock a second
+  double speed_ = 1;  ///< seconds of the loop's clock per second
   OwnUse own_use_;
   std::string simulated_;
   std::string store_path_;
   std::string token_;
-  std::string listens_on_;  ///< agent.listen of the start
+  std::string listens_on_;  ///< agent.listen at the start
   Published published_;
   std::optional<Acknowledgements> acknowledgements_;
   const std::shared_ptr<ProbedSites> sites_ = std::make_shared<ProbedSites>();
@@ -429,8 +429,8 @@ class Agent {
   std::shared_ptr<PodNames> pods_;
   std::shared_ptr<Launches> launches_;
   std::optional<Api> api_;
-  std::unique_ptr<act::OtlpPush> otlp_;  ///< its thread uses all above, as those of the server do
-  std::unique_ptr<HttpServer> server_;   ///< last
+  std::unique_ptr<act::OtlpPush> otlp_;  ///< its thread uses everything above, as do those of the server
+  std::unique_ptr<HttpServer> server_;   ///< must be last
   Timestamp started_;
 };
 

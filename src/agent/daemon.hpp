@@ -16,21 +16,21 @@ namespace vramtrack::agent {
 
 struct AgentOptions {
   LayeredConfig layers;
-  /// Reads the configuration again, at SIGHUP.
+  /// Reads the configuration again, on SIGHUP.
   std::function<Result<LayeredConfig>()> reload;
   std::string version;
   std::string scenario;  ///< simulate this built-in scenario or file; empty: watch this machine
   std::optional<std::uint64_t> seed;
-  double speed = 0;  ///< simulated seconds a second; 0: 60
-  /// Makes the source of the allocations of running programs, for telemetry.enabled.
+  double speed = 0;  ///< simulated seconds per second; 0: 60
+  /// Creates the source of running programs' allocations, for telemetry.enabled.
   std::function<std::unique_ptr<Source>()> telemetry;
-  /// Where that source puts what each process holds by what it is for; may be null.
+  /// Where that source puts each process's memory by category; may be null.
   std::shared_ptr<TracedCategories> traced_categories;
-  bool or_simulate = false;  ///< where there is no GPU, simulate a training job that leaks
+  bool or_simulate = false;  ///< if there is no GPU, simulate a training job that leaks
 };
 
-/// Runs until SIGINT or SIGTERM; SIGHUP reloads. Writes its log to standard error. The exit code: 0 when it was asked
-/// to end, 2 when it could not begin. At most one a process.
+/// Runs until SIGINT or SIGTERM; SIGHUP reloads. Writes its log to standard error. The exit code is 0 if it was asked
+/// to stop, 2 if it could not start. At most one per process.
 int run_agent(AgentOptions options);
 
 }  // namespace vramtrack::agent

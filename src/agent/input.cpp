@@ -28,7 +28,7 @@ Result<AgentInput> simulated_input(const std::string& scenario, std::optional<st
       .clock = compressed(machine_clock(), speed), .interval_s = found->period_s, .simulated = found->name};
   input.input.catalog = std::make_unique<Catalog>();
   input.input.sources.push_back({.name = "simulation"});
-  // Dates, not seconds since a start: a page and a store want to know when.
+  // Use dates, not seconds since a start: the page and the store need the time.
   input.input.again = [scenario = std::move(*found)](Timestamp start, Catalog& catalog) mutable {
     scenario.start = start;
     return sim::make_simulation(scenario, catalog);

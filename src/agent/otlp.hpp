@@ -1,4 +1,4 @@
-// Otlp: the metrics of a program that runs, sent to an OpenTelemetry collector, if the environment names one.
+// Otlp: sends a running program's metrics to an OpenTelemetry collector if the environment names one.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@
 
 namespace vramtrack::agent {
 
-/// `text`: what /metrics gives now; null: nothing yet. Called on its own thread. `resource` is who exports; the
-/// environment's attributes and service name go before. Null: no collector is named. Errors name the variable.
+/// `text` returns the current text of /metrics, null if there is none yet; called on another thread. `resource`: the
+/// exporter; the environment's attributes and service name override it. Null: no collector. Errors name the variable.
 Result<std::unique_ptr<act::OtlpPush>> open_otlp(OtlpResource resource,
                                                  std::function<std::shared_ptr<const std::string>()> text,
                                                  std::function<void(const std::string&)> log);

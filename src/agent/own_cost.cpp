@@ -25,7 +25,7 @@ std::uint64_t resident_bytes() {
 
 std::uint64_t store_size(const std::string& path) {
   std::uint64_t bytes = 0;
-  for (const char* part : {"", "-wal"}) {  // what was committed last is in the log beside the file
+  for (const char* part : {"", "-wal"}) {  // the latest commits are in the log beside the file
     struct stat info {};
     if (::stat((path + part).c_str(), &info) == 0) bytes += static_cast<std::uint64_t>(info.st_size);
   }

@@ -1,4 +1,4 @@
-// What the agent's own process and its store take.
+// The resources that the agent's own process and its store use.
 #pragma once
 
 #include <chrono>
@@ -12,8 +12,8 @@ namespace vramtrack::agent {
 /// Not thread-safe.
 class OwnUse {
  public:
-  /// Processor time, resident memory, and the size of the store at `store_path` (empty: none), which is looked up every
-  /// 10 s only. Some 20 µs.
+  /// Adds processor time, resident memory, and the size of the store at `store_path` (empty: none), which is read only
+  /// every 10 s. Some 20 µs.
   void add_to(OwnCost& cost, const std::string& store_path);
 
  private:

@@ -65,9 +65,9 @@ void log(Level level, std::string_view text) {
     const std::string_view line = next_line(text);
     out += journal ? fmt::format("<{}>{}\n", static_cast<int>(level), line) : fmt::format("vramtrack: {}\n", line);
   }
-  // A log that nobody reads (a full pipe, a journal that hangs) must not stop the sampling, nor can it be told
-  // anywhere. What poll() lets through, up to PIPE_BUF bytes of it, is written at once and does not mix with other
-  // writers' lines.
+  // A log that nobody reads (a full pipe, a hung journal) must not stop the sampling, and the loss cannot be
+  // reported. Once poll() allows it, up to PIPE_BUF bytes are written at once and do not mix with other writers'
+  // lines.
   for (std::string_view rest = out; !rest.empty();) {
     pollfd ready{STDERR_FILENO, POLLOUT, 0};
     if (::poll(&ready, 1, 0) != 1 || (ready.revents & POLLOUT) == 0) return;

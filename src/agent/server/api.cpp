@@ -49,7 +49,7 @@ const std::string* parameter(const Request& request, const char* name) {
   return it == request.query.end() ? nullptr : &it->second;
 }
 
-/// The alerts of the store and of the view, the latest first; those of the view are fresher.
+/// The alerts of the store and of the view, newest first; those of the view are more recent.
 std::vector<KnownAlert> all_alerts(const View* view, const std::string& store_path) {
   std::map<std::string, KnownAlert> by_id;
   if (!store_path.empty())
@@ -77,7 +77,7 @@ std::vector<KnownAlert> all_alerts(const View* view, const std::string& store_pa
   return out;
 }
 
-/// What answers, besides the files of the dashboard.
+/// The paths that are answered besides the dashboard's files.
 constexpr std::string_view kPages =
     "/api/v1/version, /api/v1/status, /api/v1/view, /api/v1/events, /api/v1/series, /api/v1/history, /api/v1/gauges, "
     "/api/v1/sites, "
@@ -97,7 +97,7 @@ bool is_silences(const std::string& path) {
   return path == kSilences || (path.rfind(kSilences, 0) == 0 && path[kSilences.size()] == '/');
 }
 
-/// Where a client has not read what it asked for.
+/// The refusal of a client that has not read its earlier answers.
 Response unread(const Request& request, Shares::Answer answer) {
   return answer == Shares::Answer::full
              ? refused(503, "busy", "clients have not read the answers they asked for; try again")
@@ -105,7 +105,7 @@ Response unread(const Request& request, Shares::Answer answer) {
                        request.peer.name + " has not read the answers it asked for; read them, then try again");
 }
 
-/// The id in /api/v1/alerts/ID/acknowledge; empty when the path is none.
+/// The id in /api/v1/alerts/ID/acknowledge; empty if the path has another form.
 std::string alert_of_path(const std::string& path) {
   if (path.size() != kAlerts.size() + 16 + kAcknowledge.size() || path.rfind(kAlerts, 0) != 0 ||
       path.compare(path.size() - kAcknowledge.size(), kAcknowledge.size(), kAcknowledge) != 0)
@@ -153,7 +153,7 @@ std::optional<Response> Api::admit(const Request& request) const {
           "the Host header names another site; use the agent's address, or add the name to agent.allowed-hosts");
     if (!request.origin.empty() && !origin_is_host(request.origin, request.host))
       return error(403, "bad_origin", "pages of other sites may not use the agent");
-    // The page itself needs no token, so that it can ask for one; it holds nothing of this machine.
+    // The page itself needs no token, so that it can ask for one; it contains no data of this machine.
     const bool open = now->token.empty() || request.path == "/healthz" || find_asset(request.path) != nullptr;
     if (!open && !bears_token(request.authorization, now->token)) {
       Response out = error(401, "unauthorised", "send 'Authorization: Bearer TOKEN', the token of agent.token-file");
@@ -165,7 +165,7 @@ std::optional<Response> Api::admit(const Request& request) const {
   const bool of_alert = request.path.starts_with(kAlerts) && request.path.ends_with(kAcknowledge);
   if (changes && of_alert && alert_of_path(request.path).empty())
     return error(404, "no_alert", "there is no alert with that id; GET /api/v1/alerts lists them");
-  if (request.method == "POST" && request.path == kMarks) return std::nullopt;  // whose process it is decides
+  if (request.method == "POST" && request.path == kMarks) return std::nullopt;  // the owner of the process decides
   if (changes && !of_alert && !is_silences(request.path) && request.path != kActsOff)
     return error(
         request.path.rfind("/api/", 0) == 0 ? 405 : 404, "not_found",
@@ -222,7 +222,7 @@ Response Api::answer(const Request& request, const ApiConfig& config) {
   return error(404, "not_found", "there is no such page; the pages are " + std::string(kPages));
 }
 
-/// To a client in another pid namespace, as from a container.
+/// The answer to a client in another pid namespace, such as a container.
 Response Api::answer_own(const Request& request, const ApiConfig& config) {
   if (request.path == "/api/v1/version") return json_response(version_json(config));
   const bool is_view = request.path == "/api/v1/view";
@@ -291,7 +291,7 @@ Response Api::series(const ApiConfig& config) {
 }
 
 Response Api::from_store(const Request& request, std::uint64_t likely_bytes, const std::function<Response()>& make) {
-  // Nothing is made that would be thrown away. A peer that has read all it was sent may ask for anything.
+  // Do not create an answer only to discard it. A peer that has read all its answers may request anything.
   if (likely_bytes > 0)
     if (const auto answer = unread_.ask(request.peer, likely_bytes); answer != Shares::Answer::granted)
       return unread(request, answer);
@@ -357,7 +357,7 @@ std::shared_ptr<const std::string> Api::metrics_text() {
   return cache_->get(snapshot->generation, "metrics", [&] {
     ProbedSites::Categories categories =
         config.sites ? config.sites->categories(snapshot->view.get()) : ProbedSites::Categories();
-    // What a process reports about itself says more than what is seen from outside.
+    // A process's own report is more precise than what is visible from outside.
     if (config.traced_categories) categories.merge(config.traced_categories->get());
     if (config.launches) config.launches->keep(*snapshot->view);
     return prometheus_text(
@@ -395,7 +395,7 @@ Response Api::health(const ApiConfig& config) const {
 
 std::optional<Response> Api::read_range(const Request& request, HistoryRange& range) const {
   const auto snapshot = published_.latest();
-  range.to = (snapshot ? snapshot->view->time : now_()) + Duration{1};  // the last sample belongs to it
+  range.to = (snapshot ? snapshot->view->time : now_()) + Duration{1};  // include the last sample
   if (const std::string* to = parameter(request, "to")) {
     const auto time = parse_exact_time(*to);
     if (!time) return error(400, "bad_to", "'to' must be a time such as 2026-01-02T03:04:05Z");
@@ -494,7 +494,7 @@ Response Api::acknowledge(const Request& request, const ApiConfig& config) {
   const std::string id = alert_of_path(request.path);
   const auto snapshot = published_.latest();
   const auto known = all_alerts(snapshot ? snapshot->view.get() : nullptr, config.store_path);
-  // One leak is acknowledged once: the alert of its process goes with that of the device.
+  // A leak is acknowledged once: acknowledging the device's alert covers its process's.
   std::vector<std::string> ids = {id};
   const auto id_of = [&](std::size_t i) { return alert_id(known[i].key, known[i].alert.raised); };
   for (const Incident& incident : incidents_of(known))
@@ -503,7 +503,7 @@ Response Api::acknowledge(const Request& request, const ApiConfig& config) {
         if (i != incident.speaks) ids.push_back(id_of(i));
   const bool is_known = std::any_of(known.begin(), known.end(),
                                     [&](const KnownAlert& a) { return alert_id(a.key, a.alert.raised) == id; });
-  // An alert may be forgotten before its acknowledgement is taken back.
+  // An alert may be forgotten before its acknowledgement is removed.
   if (!is_known && (request.method != "DELETE" || !acknowledgements_.find(id)))
     return error(404, "no_alert", "there is no alert with that id; GET /api/v1/alerts lists them");
   if (request.method == "DELETE") {

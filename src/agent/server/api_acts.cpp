@@ -1,11 +1,11 @@
-// What the policies do: their ladders, the last acts, and the switch.
+// The activity of the policies: their ladders, the last acts, and the switch.
 #include "agent/server/api_parts.hpp"
 #include "core/json.hpp"
 
 namespace vramtrack::agent {
 namespace {
 
-/// Only clients who may see a command line elsewhere may see its secrets here.
+/// Only clients that may see a command line elsewhere may see its secrets here.
 bool may_see(const Rights& rights, const act::Subject& subject) {
   return rights.all_commands || (!rights.user.empty() && rights.user == subject.user);
 }

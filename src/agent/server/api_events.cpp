@@ -1,4 +1,4 @@
-// /api/v1/events: views, ticks and alerts as they come, as server-sent events.
+// /api/v1/events: views, ticks and alerts as they occur, as server-sent events.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,17 +12,17 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kAlive{15};       ///< a stream's comment when there is nothing else
-constexpr std::chrono::seconds kFullView{10};    ///< a stream's view at the latest
-constexpr std::chrono::milliseconds kWait{500};  ///< a stream's wait for the next sample: stopping is as quick
+constexpr std::chrono::seconds kAlive{15};       ///< a stream sends a comment after this long without data
+constexpr std::chrono::seconds kFullView{10};    ///< a stream sends a view at least this often
+constexpr std::chrono::milliseconds kWait{500};  ///< a stream waits this long for a sample, so stopping is as quick
 
-/// What is said of a device, apart from figures that change with every sample.
+/// The text about a device, without the figures that change with every sample.
 std::string conclusion_text(const View& view, const SeriesView& device) {
   const ConclusionWords words = conclusion_words(view, device);
   return words.headline + words.forecast + words.end;
 }
 
-/// Changes when something a person would notice changes; not with every sample.
+/// A text that changes when something that a person would notice changes, not with every sample.
 std::string fingerprint(const View& view) {
   std::string out;
   for (const SeriesView& s : view.series) {
@@ -69,7 +69,7 @@ Response Api::events(const Request& request, const ApiConfig& config) {
   if (taken.answer == Shares::Answer::full)
     return refused(503, "too_many_streams",
                    "too many streams are open: agent.max-streams is the limit; close one, or raise the limit");
-  // Counted from here to the end of the stream, however it ends.
+  // The place is taken from here until the stream ends, however it ends.
   const auto place = std::make_shared<Held>(std::move(taken.held));
   Response out;
   out.content_type = "text/event-stream";
@@ -84,7 +84,7 @@ Response Api::events(const Request& request, const ApiConfig& config) {
     if (published_.closed()) return false;
     const auto now = steady_clock::now();
     const auto settings = this->config();
-    if (settings->token != token) return false;  // who was let in by another is to show the new one
+    if (settings->token != token) return false;  // clients admitted by the old token must send the new one
     if (!snapshot) {
       if (now - state->sent < kAlive) return true;
       state->sent = now;

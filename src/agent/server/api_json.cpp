@@ -25,12 +25,12 @@ json acknowledgement_object(const Acknowledgement& a) {
   return {{"time", exact_time(a.time)}, {"by", a.by}, {"note", a.note}};
 }
 
-/// Settings whose values may be secret: those of the channels of notifications, and files that hold tokens.
+/// Settings with possibly secret values: those of the notification channels, and files that hold tokens.
 bool is_secret(const Setting& setting) {
   return act::is_channel_secret(setting.name()) || setting.unit == kTokenFile;
 }
 
-/// What set a value, without the file: paths are private.
+/// The origin of a value without the file name, because paths are private.
 std::string_view origin_kind(std::string_view origin) {
   if (origin == "default") return "default";
   if (origin.rfind("VRAMTRACK_", 0) == 0) return "environment";
@@ -147,7 +147,7 @@ std::string config_json(const LayeredConfig& layers) {
 
 namespace {
 
-/// The name, and the values as `put` writes them.
+/// Writes the name, and the values with `put`.
 template <class Values, class Put>
 void add_column(std::string& out, std::string_view name, const Values& values, const Put& put) {
   fmt::format_to(std::back_inserter(out), R"("{}":[)", name);
@@ -160,7 +160,7 @@ void add_column(std::string& out, std::string_view name, const Values& values, c
 
 }  // namespace
 
-// The longest has 800,000 numbers. As a tree, they would take five times the memory of the text.
+// The longest history has 800,000 numbers. As a tree, they would take five times the memory of the text.
 std::string history_json(const HistoryQuery& query, const History& history) {
   std::size_t points = 0;
   for (const HistoryColumns& c : history.series) points += c.time_s.size();

@@ -1,4 +1,4 @@
-// Marks from outside: points that a program reaches, reported by whoever watches its work.
+// Marks from outside: points that a program reaches, reported by someone who watches it.
 #include <fmt/format.h>
 
 #include "agent/server/api_parts.hpp"
@@ -19,7 +19,7 @@ Response Api::marks(const Request& request, const ApiConfig& config) {
       if (!snapshot) break;
       const auto known = process_of_client(*snapshot->view, pid, request.pid_namespace.value_or(""),
                                            [](const ProcessInfo& p) { return pid_namespace_of(p.pid); });
-      // Whoever may not mark it does not learn whether it is there.
+      // A client that may not mark the process must not learn whether it exists.
       if (!known || !(request.pid_namespace || its.change || (!its.user.empty() && known->user == its.user))) continue;
       if (process)
         return error(409, "several",

@@ -1,4 +1,4 @@
-// What the files that make up Api share.
+// Declarations shared by the files that implement Api.
 #pragma once
 
 #include <map>
@@ -12,8 +12,8 @@
 
 namespace vramtrack::agent {
 
-/// Texts of the latest generation: a hundred clients cost one rendering. One that takes long to make (alerts read the
-/// store) keeps nobody waiting who wants another.
+/// The texts of the latest generation, so that a hundred clients cost one rendering. A text that is slow to create
+/// (alerts read the store) does not delay clients that request another.
 struct Api::Cache {
   struct Entry {
     std::mutex mutex;
@@ -23,8 +23,8 @@ struct Api::Cache {
   std::uint64_t generation = 0;
   std::map<std::string, std::shared_ptr<Entry>> entries;
 
-  /// The text `name` of `generation`, made by `make` when it is the first to be asked for. An older generation's is
-  /// made again.
+  /// The text `name` of `generation`, created by `make` at its first request. The text of an older generation is
+  /// created again.
   template <class Make>
   Text get(std::uint64_t wanted, const std::string& name, Make make) {
     std::shared_ptr<Entry> entry;

@@ -9,7 +9,7 @@
 namespace vramtrack::agent {
 namespace {
 
-/// The names of a program's lines reveal as much as its command line: the same clients see both.
+/// The names of a program's lines reveal as much as its command line, so the same clients may see both.
 bool may_see(const Rights& rights, std::uint32_t uid) {
   return rights.all_commands || (!rights.user.empty() && rights.user == user_name(uid));
 }
@@ -19,7 +19,7 @@ std::optional<std::uint32_t> pid_of(const std::string& text) {
   return pid && *pid > 0 && *pid <= INT32_MAX ? pid : std::nullopt;
 }
 
-/// Its series that holds most, if the view knows its lines.
+/// The process's series with the most memory, if the view has its lines.
 const SeriesView* traced_process(const View& view, std::uint32_t pid) {
   const SeriesView* found = nullptr;
   for (const SeriesView& s : view.series)
@@ -74,7 +74,7 @@ Response Api::sites(const Request& request, const ApiConfig& config) {
   const ProbedSites::Answer answer = config.sites->report(*pid, *owner);
   using State = ProbedSites::Answer::State;
   if (answer.state == State::not_probed) {
-    // A run knows more of its own program than who looks from outside.
+    // A run knows more about its program than an observer from outside.
     const auto snapshot = published_.latest();
     const SeriesView* const traced = snapshot != nullptr ? traced_process(*snapshot->view, *pid) : nullptr;
     return traced == nullptr ? not_probed() : text_response(200, "application/json", sites_json(sites_of(*traced)));

@@ -1,4 +1,4 @@
-// What an HTTP server sends to browsers: the dashboard's files, and what its pages may do.
+// What an HTTP server sends to browsers: the dashboard's files, and the permissions of its pages.
 #pragma once
 
 #include <optional>
@@ -7,11 +7,11 @@
 
 namespace vramtrack::agent {
 
-/// The file of the dashboard that `request` asks for; nullopt: there is none at this path.
+/// The dashboard's file at the path of `request`; nullopt if there is none.
 std::optional<Response> asset_response(const Request& request);
 
-/// Adds the headers that every answer has: no page of others may show, embed or read it, scripts come from here alone,
-/// and nothing is cached unless the response says so itself.
+/// Adds the headers of every answer: no other site's page may show, embed or read it, scripts come only from this
+/// server, and nothing is cached unless the response allows it.
 void add_security_headers(Response& response);
 
 }  // namespace vramtrack::agent

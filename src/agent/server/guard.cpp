@@ -41,7 +41,7 @@ bool bears_token(std::string_view authorization, std::string_view token) {
   constexpr std::string_view kScheme = "bearer ";
   if (token.empty() || lower(authorization.substr(0, kScheme.size())) != kScheme) return false;
   const std::string_view given = authorization.substr(kScheme.size());
-  // Every byte of the token is compared, whatever was given.
+  // Compare every byte of the token, whatever the client sent.
   volatile unsigned difference = given.size() == token.size() ? 0U : 1U;
   for (std::size_t i = 0; i < token.size(); ++i) {
     const auto a = static_cast<unsigned char>(token[i]);
@@ -59,7 +59,7 @@ Result<std::string> read_token(const std::string& path, const std::string& setti
     return fail(fmt::format("cannot read {}: {}; create one: (umask 077; openssl rand -hex 32 > {})", what,
                             errno_words(ENOENT), path));
   const struct stat& info = (*file)->info();
-  // systemd hands its credentials to a service's user as files of root that one group may read (an ACL's mask).
+  // systemd passes credentials to a service's user as files of root that a group may read (an ACL's mask).
   const char* credentials = std::getenv("CREDENTIALS_DIRECTORY");
   const bool is_credential =
       credentials != nullptr && info.st_uid == 0 && path.starts_with(std::string(credentials) + '/');

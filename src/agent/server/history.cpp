@@ -18,14 +18,14 @@ double step_of(const HistoryRange& range) {
   return seconds_between(range.from, range.to) / static_cast<double>(range.points);
 }
 
-/// Joins what falls into one of `points` equal stretches of the range.
+/// Merges the values within each of `points` equal stretches of the range.
 class Buckets {
  public:
   explicit Buckets(const HistoryRange& range) : from_(range.from), width_s_(step_of(range)), points_(range.points) {}
 
   void add(Timestamp time, std::uint64_t min, std::uint64_t max, double mean, std::uint64_t count) {
     const std::size_t bucket = bucket_of(time);
-    // A clock that was set back brings samples out of order: they join the point they fall into.
+    // After a clock was set back, samples are out of order; they are merged into the last point.
     if (columns_.time_s.empty() || bucket > last_) {
       last_ = bucket;
       columns_.time_s.push_back(seconds(time));
@@ -61,10 +61,10 @@ Status read_raw(StoreReader& reader, const HistoryQuery& query, std::vector<Buck
   Catalog catalog;
   Batch batch;
   constexpr std::size_t kUnknown = std::numeric_limits<std::size_t>::max();
-  std::vector<std::size_t> which;  // by SeriesId: position in keys, or keys.size() for others
+  std::vector<std::size_t> which;  // indexed by SeriesId: position in keys, or keys.size() if none
   for (;;) {
     const Result<bool> read = reader.read(catalog, batch);
-    if (!read) continue;  // a damaged chunk: the rest of the past is worth showing
+    if (!read) continue;  // a damaged chunk; show the rest of the past
     if (!*read) return {};
     for (const Sample& sample : batch.samples) {
       const std::size_t id = index_of(sample.series);
@@ -87,12 +87,12 @@ Status read_rollups(StoreReader& reader, const SeriesKey& key, Grain grain, cons
     if (!minutes) return fail(minutes.error());
     rows = std::move(*minutes);
   }
-  // Minutes are kept for a while, hours for ever: before the first minute hours stand in.
+  // Minutes are kept for a while, hours forever, so hours are used before the first minute.
   TimeRange before = range;
   if (!rows.empty()) before.to = rows.front().start;
   auto hours = reader.rollups(key, Resolution::hour, before);
   if (!hours) return fail(hours.error());
-  if (!rows.empty())  // an hour that the minutes have begun is theirs
+  if (!rows.empty())  // minutes replace the hour in which they begin
     while (!hours->empty() && hours->back().start + std::chrono::hours{1} > rows.front().start) hours->pop_back();
   for (const std::vector<Rollup>* part : {&*hours, &rows})
     for (const Rollup& r : *part) into.add(r.start, r.min, r.max, r.mean, r.count);
@@ -122,8 +122,8 @@ Result<History> read_history(const std::string& store_path, const HistoryQuery& 
     const auto raw = (*reader)->raw_extent();
     if (!raw) return fail(raw.error());
     const bool raw_reaches = *raw && (*raw)->first <= query.range.from + from_seconds(60);
-    // Minutes instead of raw samples would show too few points; where everything is younger than the range, raw has it
-    // all.
+    // Minutes instead of raw samples would show too few points; if all data is more recent than the start of the range,
+    // raw covers it.
     const auto all = raw_reaches ? Result<std::vector<SeriesExtent>>() : (*reader)->series();
     const bool raw_is_all =
         !raw_reaches && *raw && all &&
@@ -157,7 +157,7 @@ Result<GaugeHistory> read_gauges(const std::string& store_path, const std::strin
   const Buckets buckets(range);
   std::optional<std::size_t> last;
   const auto raise = [](std::vector<std::optional<double>>& column, const std::optional<double>& figure) {
-    column.back() = std::max(column.back(), figure);  // nothing is less than any figure
+    column.back() = std::max(column.back(), figure);  // nullopt is less than any figure
   };
   for (const DeviceMinute& minute : *minutes) {
     if (const std::size_t bucket = buckets.bucket_of(minute.start); last != bucket) {

@@ -1,4 +1,4 @@
-// History: the past of some series, and of a device's gauges, as columns for a chart, from the store's file.
+// History: past values of series, and of a device's gauges, read from the store's file as columns for a chart.
 #pragma once
 
 #include <cstdint>
@@ -20,18 +20,18 @@ std::string_view to_string(Grain grain);
 struct HistoryRange {
   Timestamp from;  ///< from <= t < to
   Timestamp to;
-  std::size_t points = 600;  ///< at most this many a series
+  std::size_t points = 600;  ///< at most this many per series
 };
 
 struct HistoryQuery {
   std::vector<SeriesKey> keys;
-  HistoryRange range;          ///< keys times points at most kMostPoints
-  std::optional<Grain> grain;  ///< empty: the coarsest that still gives `points`
+  HistoryRange range;          ///< keys times points is at most kMostPoints
+  std::optional<Grain> grain;  ///< empty: the coarsest that still yields `points`
 };
 
-/// One series; the four columns have the same length, times rise.
+/// One series; the four columns have the same length, times ascend.
 struct HistoryColumns {
-  std::vector<double> time_s;  ///< since 1970: the first sample of the point, or its minute's or hour's start
+  std::vector<double> time_s;  ///< since 1970: the point's first sample, or the start of its minute or hour
   std::vector<std::uint64_t> min;
   std::vector<double> mean;
   std::vector<std::uint64_t> max;
@@ -39,13 +39,13 @@ struct HistoryColumns {
 
 struct History {
   Grain grain = Grain::raw;
-  double step_s = 0;                   ///< least distance of two points
-  std::vector<HistoryColumns> series;  ///< as HistoryQuery::keys
+  double step_s = 0;                   ///< the smallest distance between two points
+  std::vector<HistoryColumns> series;  ///< in the order of HistoryQuery::keys
 };
 
-/// What a device's gauges read: at each point the greatest of the minutes that fall into it; nullopt: not reported.
+/// The readings of a device's gauges: at each point, the largest of its minutes; nullopt: not reported.
 struct GaugeHistory {
-  double step_s = 0;                        ///< least distance of two points
+  double step_s = 0;                        ///< the smallest distance between two points
   std::vector<double> time_s;               ///< since 1970: the start of the first minute of the point
   std::vector<std::optional<double>> busy;  ///< 0..1
   std::vector<std::optional<double>> temperature_celsius;
@@ -56,12 +56,12 @@ struct GaugeHistory {
 constexpr std::size_t kMostPoints = 200'000;
 constexpr double kMostRawSeconds = 6 * 3600;
 
-/// Errors: those of the store, a raw range beyond kMostRawSeconds. Memory: 40 bytes a
-/// point. Cost: rollups about 1 ms a series; raw reads every series' samples of the range (some 30 ms for 6 h of 72
+/// Errors: those of the store, a raw range beyond kMostRawSeconds. Memory: 40 bytes per point. Cost: rollups,
+/// about 1 ms per series; raw samples, a read of every series' samples in the range (some 30 ms for 6 h of 72
 /// series).
 Result<History> read_history(const std::string& store_path, const HistoryQuery& query);
 
-/// Errors: those of the store. A device that the store does not know has no points. Cost: about 1 ms a day.
+/// Errors: those of the store. A device that is not in the store has no points. Cost: about 1 ms per day.
 Result<GaugeHistory> read_gauges(const std::string& store_path, const std::string& device_id,
                                  const HistoryRange& range);
 

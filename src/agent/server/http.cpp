@@ -32,9 +32,9 @@ namespace vramtrack::agent {
 namespace {
 
 constexpr int kMostRequestsAConnection = 1000;
-/// After this many the guests of the waiting room are looked at.
+/// After this many, the waiting room's guests are served.
 constexpr int kAcceptAtOnce = 64;
-constexpr int kAcceptNice = -10;  ///< about ten times the share of a thread of nice 0 (sched(7))
+constexpr int kAcceptNice = -10;  ///< about ten times the share of a thread at nice 0 (sched(7))
 
 Response head_error(ClientStream::Head head) {
   if (head == ClientStream::Head::too_large) return error(431, "head_too_large", "the request's head is too large");
@@ -68,17 +68,17 @@ struct Served {
   bool over_unix = false;
   Client client;
   Held held;
-  std::string begun;                          ///< of its first request, read already
+  std::string begun;                          ///< the part of its first request that has been read
   std::shared_ptr<const TlsCertificate> tls;  ///< null: plain
   int requests = kMostRequestsAConnection;
 };
 
-/// To one request.
+/// The answer to one request.
 struct Reply {
   Response response;
-  bool is_head = false;       ///< without its body
-  bool is_last = true;        ///< the connection is closed then
-  bool leaves_unread = true;  ///< something of the request, perhaps
+  bool is_head = false;       ///< the body is left out
+  bool is_last = true;        ///< the connection is closed after it
+  bool leaves_unread = true;  ///< part of the request may be unread
 };
 
 struct HttpServer::Core {
@@ -113,7 +113,7 @@ struct HttpServer::Core {
   }
 
   void accept_loop() {
-    // Admission is decided before the others are answered. Only some may ask for that.
+    // Decide on admission before other requests are answered. Only privileged users may raise priority.
     ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kAcceptNice);
     std::vector<pollfd> fds;
     while (!stopping) {
@@ -123,7 +123,7 @@ struct HttpServer::Core {
       if (ready < 0 && errno == EINTR) continue;
       if (ready < 0) return;
       room.look(std::span(fds).subspan(3), WaitingRoom::Clock::now());
-      // In turns: the queue of one listener does not keep the other's waiting.
+      // Alternate, so that the queue of one listener does not block the other's.
       bool more_tcp = (fds[0].revents & POLLIN) != 0;
       bool more_unix = (fds[1].revents & POLLIN) != 0;
       for (int n = 0; n < kAcceptAtOnce && (more_tcp || more_unix); ++n) {
@@ -133,11 +133,11 @@ struct HttpServer::Core {
     }
   }
 
-  /// False: no connection is waiting.
+  /// False if no connection is waiting.
   bool accept_one(int listener, bool over_unix) {
     const int fd = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
-      // No descriptors left: the connection stays in the queue; looking again at once would burn the processor.
+      // No descriptors are left, so the connection stays in the queue; retrying at once would burn the processor.
       if (errno == EMFILE || errno == ENFILE) ::poll(nullptr, 0, 100);
       return errno == EINTR || errno == ECONNABORTED;
     }
@@ -154,7 +154,7 @@ struct HttpServer::Core {
       return true;
     }
     ++refused_count;
-    // An answer would need a handshake, which costs more than what it protects.
+    // An answer would need a handshake, which costs more than it protects.
     if (!over_unix && certificate()) {
       ::close(fd);
       return true;
@@ -163,7 +163,7 @@ struct HttpServer::Core {
     return true;
   }
 
-  /// A place for a guest of the waiting room that asks for /metrics, for this one request.
+  /// Gives a guest of the waiting room that requests /metrics a place for this one request.
   bool let_scrape(WaitingRoom::Guest& guest) {
     Quota::Taken taken = scrape_places.take(guest.client.peer);
     if (taken.answer != Shares::Answer::granted) return false;
@@ -234,7 +234,7 @@ struct HttpServer::Core {
     return {error(500, "internal", "this request failed inside the agent")};
   }
 
-  /// False: the client has gone or took too long, or the server ends.
+  /// False if the client has disconnected or taken too long, or if the server is stopping.
   bool send(ClientStream& stream, const Reply& reply) const {
     const auto write = [&stream](std::string_view bytes) { return stream.write(bytes, kWriteSeconds); };
     const Response& response = reply.response;
@@ -251,7 +251,7 @@ struct HttpServer::Core {
     return sent && !has_more && write("0\r\n\r\n");
   }
 
-  /// Before an answer to a peer that asks faster than kRequestsPerSecond. False: the server ends.
+  /// Delays the answer to a peer that exceeds kRequestsPerSecond. False if the server is stopping.
   bool wait_turn(const Peer& peer) {
     std::unique_lock lock(mutex);
     const std::chrono::duration<double> now = std::chrono::steady_clock::now().time_since_epoch();
@@ -273,7 +273,7 @@ struct HttpServer::Core {
   Quota tcp_places{config.most_tcp_connections, kReservedConnections};
   Quota unix_places{config.most_unix_connections, kReservedConnections};
   Quota scrape_places{kScrapeConnections, 0};
-  std::mutex mutex;  ///< of `open`, `rate` and `tls`
+  std::mutex mutex;  ///< guards `open`, `rate` and `tls`
   std::shared_ptr<const TlsCertificate> tls = config.tls;
   std::condition_variable stopped;
   std::set<int> open;
@@ -299,7 +299,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpConfig& config, 
     core->unix_socket = *fd;
   }
   core->wake = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  // Signals are the main thread's; the threads that serve are made by this one and inherit its mask.
+  // The main thread handles signals; this thread creates the serving threads, which inherit its mask.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);

@@ -1,4 +1,4 @@
-// Launches: what processes were started as part of, as it was when it was first asked for.
+// Launches: the job or service that each process was started as part of, as of its first lookup.
 #pragma once
 
 #include <map>
@@ -10,20 +10,20 @@
 
 namespace vramtrack::agent {
 
-/// A launcher may end before its workers, and a process before its alert: an alert keeps its labels through both. May
+/// A launcher may end before its workers, and a process before its alert; the alert keeps its labels in both cases. May
 /// be called from any thread.
 class Launches {
  public:
   explicit Launches(std::string proc_root) : proc_root_(std::move(proc_root)) {}
 
-  /// launch_of() of a process of this machine; empty: it was never visible. Cost the first time: that of launch_of().
+  /// launch_of() a process of this machine; empty if it was never visible. The first call costs as much as launch_of().
   std::string find(const ProcessKey& process);
   /// Forgets the processes that are not in `view`. O(series).
   void keep(const View& view);
 
  private:
   const std::string proc_root_;
-  std::mutex mutex_;  ///< guards all below
+  std::mutex mutex_;  ///< guards the members below
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::string> known_;
 };
 

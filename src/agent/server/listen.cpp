@@ -21,9 +21,9 @@
 namespace vramtrack::agent {
 namespace {
 
-/// Clients that come while the accepting thread is not scheduled. A full queue lets a client of TCP wait for a second,
-/// so it is long: it takes some 30 ms to go through it. At a Unix socket whoever waits for a place in the queue gets it
-/// in turn, so it may be short: root waits for those that are in it.
+/// Holds clients that connect while the accepting thread is not scheduled. A full queue makes a TCP client wait for a
+/// second, so it is long; emptying it takes some 30 ms. On a Unix socket, clients get places in the queue in turn, so
+/// it may be short: root waits for those ahead.
 constexpr int kTcpBacklog = 1024;
 constexpr int kUnixBacklog = 128;
 
@@ -64,7 +64,7 @@ Result<int> listen_tcp(const std::string& listen) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV | AI_NUMERICHOST;
-  // localhost is a name that somebody may have pointed elsewhere: it is bound as what it means.
+  // Someone may have pointed the name localhost elsewhere, so bind the address that it stands for.
   const std::string host = parsed->first == "localhost" ? "127.0.0.1" : parsed->first;
   addrinfo* found = nullptr;
   if (const int error = ::getaddrinfo(host.c_str(), std::to_string(parsed->second).c_str(), &hints, &found); error != 0)
@@ -111,11 +111,11 @@ Result<int> listen_unix(const std::string& path, bool for_everybody) {
       return fail(fmt::format("{} exists and is not a socket; move it away, or set agent.socket", path));
     if (Descriptor(connect_unix(path)).get() >= 0 || errno == EAGAIN)
       return fail(fmt::format("an agent already answers on {}; stop it, or give this one another agent.socket", path));
-    ::unlink(path.c_str());  // left by one that was killed
+    ::unlink(path.c_str());  // left by an agent that was killed
   }
   Descriptor fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (fd.get() < 0) return fail(fmt::format("cannot create a socket for {}: {}", path, errno_words(errno)));
-  // Nobody can connect between bind and listen: there is no moment with wider rights than meant.
+  // Nobody can connect between bind and listen, so the rights are never wider than intended.
   if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       ::fchmodat(AT_FDCWD, path.c_str(), for_everybody ? 0666 : 0600, AT_SYMLINK_NOFOLLOW) != 0 ||
       ::listen(fd.get(), kUnixBacklog) != 0)

@@ -10,18 +10,18 @@
 
 namespace vramtrack::agent {
 
-/// "127.0.0.1:80", "[::1]:80", "localhost:80" -> host and port. Errors name what was expected.
+/// Splits "127.0.0.1:80", "[::1]:80" or "localhost:80" into host and port. Errors name what was expected.
 Result<std::pair<std::string, std::uint16_t>> parse_listen(std::string_view text);
 
-/// True when nobody beyond this machine can reach that host (127.0.0.0/8, ::1, localhost).
+/// True if nobody outside this machine can reach that host (127.0.0.0/8, ::1, localhost).
 bool is_loopback_host(std::string_view host);
 
-/// A listening, non-blocking, close-on-exec socket. Errors say what to do. The caller closes it.
+/// A listening, non-blocking, close-on-exec socket. Errors explain what to do. The caller closes it.
 Result<int> listen_tcp(const std::string& listen);
-/// "127.0.0.1:43211": what `fd` listens on.
+/// The address that `fd` listens on, such as "127.0.0.1:43211".
 std::string listening_address(int fd);
 
-/// As listen_tcp. Makes the folder (0700) where it is missing and replaces a socket that nobody answers on;
+/// Like listen_tcp. Creates the folder (0700) if it is missing, and replaces a socket on which nobody answers;
 /// `for_everybody`: mode 0666, else 0600.
 Result<int> listen_unix(const std::string& path, bool for_everybody);
 

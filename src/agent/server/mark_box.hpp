@@ -1,4 +1,4 @@
-// MarkBox: marks that clients make for processes, on their way to the loop.
+// MarkBox: queues the marks that clients set for processes until the loop takes them.
 #pragma once
 
 #include <mutex>
@@ -9,12 +9,12 @@
 
 namespace vramtrack::agent {
 
-/// From any thread.
+/// May be used from any thread.
 class MarkBox {
  public:
   static constexpr std::size_t kMost = 4096;  ///< between two ticks
 
-  /// False: there were too many since the last tick.
+  /// False if there have been too many since the last tick.
   bool put(Event mark) {
     const std::lock_guard lock(mutex_);
     if (marks_.size() >= kMost) return false;

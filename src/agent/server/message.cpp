@@ -23,7 +23,7 @@ std::string string_of(boost::beast::string_view text) {
   return {text.data(), text.size()};
 }
 
-/// "a=1&b=2"; a plus is a space.
+/// Parses "a=1&b=2"; a plus is a space.
 std::multimap<std::string, std::string> parse_query(std::string query) {
   std::multimap<std::string, std::string> out;
   std::replace(query.begin(), query.end(), '+', ' ');
@@ -44,7 +44,7 @@ tl::expected<RequestHead, Response> parse_head(std::string_view head, std::size_
     return tl::unexpected(error(status, code, message));
   };
   beast::request_parser<beast::empty_body> parser;
-  parser.skip(true);  // the body is read apart
+  parser.skip(true);  // the body is read separately
   parser.header_limit(std::numeric_limits<std::uint32_t>::max());
   boost::system::error_code failure;
   parser.put(boost::asio::const_buffer(head.data(), head.size()), failure);

@@ -7,7 +7,7 @@
 namespace vramtrack::agent {
 namespace {
 
-/// What a process's verdict says of another one: "...; pid 42, whose memory had run out at ...".
+/// Removes what a process's verdict says about another one: "...; pid 42, whose memory had run out at ...".
 void cut_others(std::string& because) {
   because.resize(std::min(because.size(), because.find("; pid ")));
 }
@@ -45,9 +45,9 @@ View own_processes(const View& view, const std::string& pid_namespace, const Nam
     SeriesView own = s;
     own.key.pid = own.process->pid = s.process->ns_pid;
     own.process->ns_pid = 0;
-    own.process->cgroup.clear();  // a path of the host
-    own.headroom.reset();         // it may name who else would have to give way
-    own.wall.reset();             // likewise its name
+    own.process->cgroup.clear();  // a path on the host
+    own.headroom.reset();         // it may name others that would have to free memory
+    own.wall.reset();             // it may name them, too
     own.paging.clear();
     own.explain.clear();
     cut_others(own.verdict.finding.because);

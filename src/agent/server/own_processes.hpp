@@ -1,5 +1,5 @@
-// What an agent answers to a client in another pid namespace, such as a container into which its socket is mounted:
-// that namespace's own processes, by the pids that they have there, and nothing of any other.
+// The agent's answers to a client in another pid namespace, such as a container into which its socket is mounted: only
+// the processes of that namespace, with the pids that they have there.
 #pragma once
 
 #include <functional>
@@ -10,17 +10,17 @@
 
 namespace vramtrack::agent {
 
-/// For a process of this machine; empty if unknown. "pid:[4026532201]".
+/// The pid namespace of a process of this machine, such as "pid:[4026532201]"; empty if unknown.
 using NamespaceOf = std::function<std::string(const ProcessInfo&)>;
 
-/// By /proc/PID/ns/pid. Cost: one readlink.
+/// Reads /proc/PID/ns/pid. Cost: one readlink.
 std::string pid_namespace_of(std::uint32_t pid);
 
-/// Devices with their used memory, and the processes of `pid_namespace`, whose pids become those that they have
-/// there. Verdicts, alerts and runs of devices, and notifications, are left out: they name other processes.
+/// Devices with their used memory, and the processes of `pid_namespace` with the pids that they have there. Verdicts,
+/// alerts and runs of devices, and notifications, are left out: they name other processes.
 View own_processes(const View& view, const std::string& pid_namespace, const NamespaceOf& namespace_of);
 
-/// The process that has that pid for the client; `pid_namespace` empty: the agent's own.
+/// The process with that pid in the client's namespace; empty `pid_namespace`: the agent's own.
 std::optional<ProcessInfo> process_of_client(const View& view, std::uint32_t pid, const std::string& pid_namespace,
                                              const NamespaceOf& namespace_of);
 

@@ -45,7 +45,7 @@ std::string kernel_form(const sockaddr_storage& address) {
   return out + fmt::format(":{:04X}", ntohs(in6.sin6_port));
 }
 
-/// An IPv4 address that a socket of both families shows as IPv6, as what it is.
+/// Returns an IPv4 address that a dual-stack socket reports as IPv6 in its own form.
 sockaddr_storage plain(const sockaddr_storage& address) {
   if (address.ss_family != AF_INET6) return address;
   sockaddr_in6 in6{};
@@ -79,7 +79,7 @@ std::optional<std::uint32_t> socket_owner(std::string_view table, std::string_vi
     std::string_view line = next_line(table);
     std::array<std::string_view, 8> fields;
     for (std::string_view& field : fields) field = take_word(line);
-    // 01: established. A socket that has been closed shows with uid 0, which is root's: never take that for an answer.
+    // 01 means established. A closed socket is listed with uid 0, which is root's; never accept that as an answer.
     if (fields.back().empty() || fields[1] != local || fields[2] != remote || fields[3] != "01") continue;
     return parse_number<std::uint32_t>(fields[7]);
   }
@@ -102,10 +102,10 @@ void put_address(const sockaddr_storage& address, __be16& port, __be32* words) {
   std::memcpy(words, &in6.sin6_addr, sizeof in6.sin6_addr);
 }
 
-/// What the kernel's table of sockets says of the one at `from`, connected to `to`. Looks up one socket: thousands of
-/// others, which anybody may open, cost nothing.
+/// The kernel's record of the socket at `from`, connected to `to`. Looks up only this socket, so thousands of others,
+/// which anyone may open, cost nothing.
 struct Asked {
-  bool answered = false;  ///< the kernel knows the question
+  bool answered = false;  ///< the kernel supports the query
   std::optional<std::uint32_t> uid;
 };
 Asked ask_kernel(const sockaddr_storage& from, const sockaddr_storage& to) {
@@ -141,8 +141,8 @@ Asked ask_kernel(const sockaddr_storage& from, const sockaddr_storage& to) {
   inet_diag_msg found{};
   if (head.nlmsg_type != SOCK_DIAG_BY_FAMILY || got < static_cast<ssize_t>(NLMSG_HDRLEN + sizeof found)) return {};
   std::memcpy(&found, body, sizeof found);
-  // A socket that has been closed shows with uid 0, which is root's, and where none is connected the kernel finds one
-  // that listens: neither is an answer.
+  // A closed socket is listed with uid 0, which is root's, and if none is connected, the kernel returns a listening
+  // one; accept neither.
   if (found.idiag_state != TCP_ESTABLISHED) return {true, std::nullopt};
   return {true, found.idiag_uid};
 }
@@ -172,8 +172,8 @@ std::string address_name(const sockaddr_storage& address) {
 
 namespace {
 
-/// Nullopt for a process of our own pid namespace, for one that is in none below ours (pid 0), and where it may not be
-/// asked.
+/// Nullopt for a process in our own pid namespace, for one outside the namespaces below ours (pid 0), and if access is
+/// denied.
 std::optional<std::string> foreign_namespace(pid_t pid) {
   static const std::string own = pid_namespace_of(static_cast<std::uint32_t>(::getpid()));
   if (pid <= 0 || own.empty()) return std::nullopt;

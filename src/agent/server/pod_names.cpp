@@ -25,7 +25,7 @@ PodName PodNames::find(const std::string& pod_uid, const std::string& container_
     const auto container = pod->second.containers.find(container_id);
     if (container != pod->second.containers.end()) name.container = container->second;
   }
-  // A container that started again has another id in the same pod.
+  // A restarted container has another id in the same pod.
   const bool is_known = !name.pod.empty() && (container_id.empty() || !name.container.empty());
   const Time now = now_();
   if (!is_known && (!asked_ || now - *asked_ >= kAgain)) {

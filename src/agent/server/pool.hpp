@@ -1,4 +1,4 @@
-// Pool: threads that serve connections, one each; made when needed, gone after idling.
+// Pool: threads that serve one connection each; created on demand, ended after idling.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 
 namespace vramtrack::agent {
 
-/// run(job) from any thread. At most as many threads as jobs that have not ended; the caller bounds those.
+/// run(job) is thread-safe. There are at most as many threads as unfinished jobs, which the caller limits.
 class Pool {
  public:
   Pool() = default;
@@ -26,7 +26,7 @@ class Pool {
     ended_.wait(lock, [this] { return threads_ == 0; });
   }
 
-  /// False when no thread could be made: the job is dropped.
+  /// False if no thread could be created; the job is dropped.
   bool run(std::function<void()> job) {
     const std::lock_guard lock(mutex_);
     jobs_.push_back(std::move(job));
@@ -44,7 +44,7 @@ class Pool {
     }
   }
 
-  /// Threads that wait for a job.
+  /// The number of threads that wait for a job.
   [[nodiscard]] std::size_t idle() {
     const std::lock_guard lock(mutex_);
     return idle_;

@@ -1,4 +1,4 @@
-// Published: where the sampling thread leaves the View and everybody else picks it up.
+// Published: where the sampling thread publishes the View for all other threads.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace vramtrack::agent {
 
-/// One state of the world; nobody changes it afterwards.
+/// One immutable state of the monitored machine.
 struct Snapshot {
   std::uint64_t generation = 0;  ///< counts from 1
   std::shared_ptr<const View> view;
@@ -21,10 +21,10 @@ struct Snapshot {
   std::chrono::steady_clock::time_point published;
 };
 
-/// One writer, any number of readers, any thread.
+/// For one writer and any number of readers on any thread.
 class Published {
  public:
-  /// Swaps the pointer and wakes those that wait: microseconds, whatever the readers do.
+  /// Swaps the pointer and wakes waiting readers. Takes microseconds, whatever the readers do.
   void publish(std::shared_ptr<const View> view, const OwnCost& own) {
     auto next = std::make_shared<Snapshot>();
     next->view = std::move(view);
@@ -40,13 +40,13 @@ class Published {
     changed_.notify_all();
   }
 
-  /// nullptr until the first one.
+  /// The latest snapshot; nullptr before the first.
   [[nodiscard]] std::shared_ptr<const Snapshot> latest() const {
     const std::lock_guard lock(mutex_);
     return latest_;
   }
 
-  /// The latest as soon as its generation is above `generation`; nullptr when `timeout` has passed or after close().
+  /// The latest as soon as its generation is above `generation`; nullptr if `timeout` has passed or after close().
   [[nodiscard]] std::shared_ptr<const Snapshot> wait_after(std::uint64_t generation,
                                                            std::chrono::milliseconds timeout) const {
     std::unique_lock lock(mutex_);
@@ -54,7 +54,7 @@ class Published {
     return !closed_ && latest_ && latest_->generation > generation ? latest_ : nullptr;
   }
 
-  /// Nothing more will come: streams end.
+  /// Declares that nothing more will be published, so streams end.
   void close() {
     const std::lock_guard lock(mutex_);
     closed_ = true;

@@ -1,4 +1,4 @@
-// Quota: Shares for many threads; what is Held is returned by its destructor.
+// Quota: thread-safe Shares; the destructor of Held returns what was taken.
 #pragma once
 
 #include <chrono>
@@ -11,10 +11,10 @@
 
 namespace vramtrack::agent {
 
-/// What was taken; goes back when it is destroyed. May outlive the Quota it comes from.
+/// An amount that was taken; returned at destruction. May outlive its Quota.
 class Held;
 
-/// Any thread.
+/// Any thread may use it.
 class Quota {
  public:
   Quota(std::uint64_t most, std::uint64_t reserve) : core_(std::make_shared<Core>(most, reserve)) {}

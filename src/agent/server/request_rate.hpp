@@ -1,4 +1,4 @@
-// RequestRate: how fast one peer may ask, so that many quick questions do not take the processor from the others.
+// RequestRate: limits the requests of one peer, so that many quick ones do not take the processor from others.
 #pragma once
 
 #include <map>
@@ -8,13 +8,13 @@
 
 namespace vramtrack::agent {
 
-/// A bucket of tokens a peer: `burst` requests at once, then `per_s`. A trusted peer never waits. Pure: the time is
-/// handed in, in seconds of any clock that does not go back. Not thread-safe.
+/// One token bucket per peer: `burst` requests at once, then `per_s`. A trusted peer never waits. Pure: the caller
+/// passes the time, in seconds of any monotonic clock. Not thread-safe.
 class RequestRate {
  public:
   RequestRate(double per_s, double burst) : per_s_(per_s), burst_(burst) {}
 
-  /// Counts a request of `peer` at `now_s`: for how many seconds its answer should wait.
+  /// Counts a request of `peer` at `now_s`; returns for how many seconds to delay its answer.
   double wait_s(const Peer& peer, double now_s) {
     if (peer.trusted) return 0;
     if (buckets_.size() >= kMostBuckets) forget(now_s);
@@ -24,14 +24,14 @@ class RequestRate {
     bucket.at_s = now_s;
     return bucket.tokens >= 0 ? 0 : -bucket.tokens / per_s_;
   }
-  /// A request that was counted was refused: it costs nothing.
+  /// Undoes the count of a request that was then refused.
   void give_back(const Peer& peer) {
     if (const auto it = buckets_.find(peer.name); it != buckets_.end()) it->second.tokens += 1;
   }
   [[nodiscard]] std::size_t peers() const { return buckets_.size(); }
 
  private:
-  static constexpr std::size_t kMostBuckets = 1024;  ///< more peers than that ask at once only where addresses lie
+  static constexpr std::size_t kMostBuckets = 1024;  ///< more peers at once only occur with forged addresses
   struct Bucket {
     double tokens = 0;
     double at_s = 0;
@@ -41,7 +41,7 @@ class RequestRate {
     const double refilled = bucket.tokens + (now_s - bucket.at_s) * per_s_;
     return refilled < burst_ ? refilled : burst_;
   }
-  /// A client that has asked nothing for a while begins with a full bucket anyway. If nobody has, all start over.
+  /// A client that has been idle for a while has a full bucket anyway. If none has been idle, all start over.
   void forget(double now_s) {
     std::erase_if(buckets_, [&](const auto& b) { return tokens(b.second, now_s) >= burst_; });
     if (buckets_.size() >= kMostBuckets) buckets_.clear();

@@ -13,10 +13,10 @@
 namespace vramtrack::agent {
 namespace {
 
-/// Half a megabyte each at most.
+/// At most half a megabyte each.
 constexpr std::size_t kMostRuns = 16;
 
-/// Those whose runs may be asked.
+/// The users whose runs may be queried.
 std::set<std::uint32_t> owners(const View* view) {
   std::set<std::uint32_t> all = {::geteuid()};
   if (view == nullptr || ::geteuid() != 0) return all;
@@ -88,7 +88,7 @@ void ProbedSites::read_categories(std::string_view text, Categories& into) {
       if (equals == std::string_view::npos) continue;
       const std::string_view name = one.substr(0, equals);
       const auto bytes = parse_unsigned(one.substr(equals + 1));
-      // Another program may answer: a name becomes a label.
+      // Another program may answer, and the name becomes a label, so check it.
       const bool is_name =
           !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string_view::npos;
       if (bytes && is_name) its.emplace_back(name, static_cast<double>(*bytes));

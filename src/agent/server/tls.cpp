@@ -29,7 +29,7 @@ using Bio = std::unique_ptr<BIO, Freed<BIO_free_all>>;
 using Certificate = std::unique_ptr<X509, Freed<X509_free>>;
 using Key = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
 
-/// Refuses a key with a password: no user is there to enter it.
+/// Refuses a key with a password, because there is no user to enter it.
 int no_password(char*, int, int, void* asked) {
   *static_cast<bool*>(asked) = true;
   return -1;
@@ -114,7 +114,7 @@ Result<std::shared_ptr<const TlsCertificate>> TlsCertificate::load(const TlsFile
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
   SSL_CTX_set_mode(context,
                    SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
-  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);  // of clients that never come again, bounded or not
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);  // the clients never return
   Status used = use_certificate(context, files, out->warning_);
   if (used) used = use_key(context, files);
   ERR_clear_error();
@@ -166,7 +166,7 @@ ssize_t TlsSession::write(const char* bytes, std::size_t size) {
 }
 
 bool TlsSession::has_buffered() const {
-  // Not SSL_has_pending(): it counts a record that has not come whole, which read() cannot give.
+  // Not SSL_has_pending(), which counts an incomplete record that read() cannot return.
   return !broken_ && SSL_pending(ssl_) > 0;
 }
 

@@ -1,4 +1,4 @@
-// Tls: the server's side of TLS on sockets that are already connected.
+// Tls: the server side of TLS on connected sockets.
 #pragma once
 
 #include <sys/types.h>
@@ -9,30 +9,30 @@
 
 #include "core/result.hpp"
 
-// OpenSSL's type, whose headers are slow to compile.
+// Declares OpenSSL's type here because its headers are slow to compile.
 struct ssl_ctx_st;
 struct ssl_st;
 
 namespace vramtrack::agent {
 
-/// The files of a certificate, and the names of the settings or options that give them, for errors.
+/// The files of a certificate, and the names of the settings or options that set them, for errors.
 struct TlsFiles {
-  std::string certificate;  ///< PEM: the server's certificate, then those of its chain
-  std::string key;          ///< PEM; other users cannot read it
+  std::string certificate;  ///< PEM: the server's certificate, then its chain
+  std::string key;          ///< PEM; must not be readable by other users
   std::string certificate_name = "agent.tls-certificate";
   std::string key_name = "agent.tls-key";
 };
 
-/// A certificate and its key, loaded. Any thread; nobody changes it.
+/// A loaded certificate and its key. Immutable; any thread.
 class TlsCertificate {
  public:
-  /// Errors name the file and say what to do. Nothing is asked at a terminal.
+  /// Errors name the file and explain what to do. Never prompts at a terminal.
   static Result<std::shared_ptr<const TlsCertificate>> load(const TlsFiles& files);
   ~TlsCertificate();
   TlsCertificate(const TlsCertificate&) = delete;
   TlsCertificate& operator=(const TlsCertificate&) = delete;
 
-  /// What a person should know: that it has expired or is not valid yet. Empty: nothing.
+  /// A warning for the user: the certificate has expired or is not valid yet. Empty: none.
   [[nodiscard]] const std::string& warning() const { return warning_; }
 
  private:
@@ -45,20 +45,20 @@ class TlsCertificate {
 /// One connection. One thread.
 class TlsSession {
  public:
-  /// `fd` is connected, does not block, and stays the caller's.
+  /// `fd` is connected and non-blocking; the caller keeps ownership.
   TlsSession(std::shared_ptr<const TlsCertificate> certificate, int fd);
   ~TlsSession();
   TlsSession(const TlsSession&) = delete;
   TlsSession& operator=(const TlsSession&) = delete;
 
-  /// As recv() and send() of a socket that does not block: bytes; 0 at the end; -1 and errno EAGAIN or EIO. Where it is
-  /// EAGAIN, `wants()` says what to poll() for. The handshake is done by whichever is called first.
+  /// Like recv() and send() on a non-blocking socket: bytes; 0 at the end; -1 and errno EAGAIN or EIO. On EAGAIN,
+  /// `wants()` returns what to poll() for. Whichever is called first performs the handshake.
   ssize_t read(char* into, std::size_t size);
   ssize_t write(const char* bytes, std::size_t size);
   [[nodiscard]] short wants() const { return wants_; }
-  /// Bytes that read() has without the socket.
+  /// Whether read() can return bytes without reading from the socket.
   [[nodiscard]] bool has_buffered() const;
-  /// Tells the client that nothing follows. Does not wait.
+  /// Sends the close notification. Does not wait.
   void close();
 
  private:

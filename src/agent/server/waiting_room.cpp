@@ -35,7 +35,7 @@ void WaitingRoom::enter(Guest guest, Clock::time_point now) {
   guest.until = now + kPatience;
   ++counts_[guest.client.peer.name];
   guests_.push_back(std::move(guest));
-  look(std::prev(guests_.end()), now);  // its request has often come with it
+  look(std::prev(guests_.end()), now);  // its request has often arrived already
 }
 
 void WaitingRoom::look(std::span<const pollfd> polled, Clock::time_point now) {
@@ -47,14 +47,14 @@ WaitingRoom::Guests::iterator WaitingRoom::look(Guests::iterator it, Clock::time
   Guest& guest = *it;
   std::array<char, 4096> chunk;
   bool gone = false;
-  for (int n = 0; n < 4 && !gone; ++n) {  // a client that sends without end gets no more attention than others
+  for (int n = 0; n < 4 && !gone; ++n) {  // an endless sender gets no more attention than others
     const ssize_t got = ::recv(guest.fd, chunk.data(), chunk.size(), 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) break;
     gone = got <= 0;
     if (got <= 0 || guest.answered) continue;
     guest.begun.append(chunk.data(), static_cast<std::size_t>(got));
     if (guest.begun.find("\r\n\r\n") != std::string::npos || guest.begun.size() > kMostHeadBytes) decide(guest, now);
-    if (guest.fd < 0) return forget(it);  // it has been given a place
+    if (guest.fd < 0) return forget(it);  // it got a place
   }
   if (!gone && now >= guest.until && !guest.answered) answer(guest, refusal(guest), now);
   if (!gone && now < guest.until) return std::next(it);
@@ -92,13 +92,13 @@ void WaitingRoom::decide(Guest& guest, Clock::time_point now) {
 
 void WaitingRoom::answer(Guest& guest, const Response& response, Clock::time_point now) {
   const std::string text = closing_answer(response);
-  // A few hundred bytes: if they do not fit at once, the client does not read.
+  // These are a few hundred bytes; if they do not fit at once, the client is not reading.
   [[maybe_unused]] const ssize_t sent = ::send(guest.fd, text.data(), text.size(), MSG_NOSIGNAL);
   ::shutdown(guest.fd, SHUT_WR);
   guest.answered = true;
   guest.begun.clear();
   guest.begun.shrink_to_fit();
-  // It closes when it has read; closing before would reset what is on its way.
+  // The client closes after reading; closing earlier would reset data in transit.
   guest.until = std::max(guest.until, now + kPatience / 2);
 }
 
@@ -107,7 +107,7 @@ void WaitingRoom::throw_one_out() {
                                       [](const auto& a, const auto& b) { return a.second < b.second; });
   const auto of_crowd = [&](const Guest& g) { return g.client.peer.name == crowd->first; };
   const auto it = std::find_if(guests_.begin(), guests_.end(), of_crowd);
-  ::close(it->fd);  // without an answer: a flood must cost less than it is worth
+  ::close(it->fd);  // without an answer, because a flood must stay cheap
   forget(it);
 }
 

@@ -1,5 +1,5 @@
-// WaitingRoom: the connections for which there is no place. Their requests are read without a thread for each, so that
-// /healthz is answered and /metrics is let through whatever the others do, and the rest is refused with the reason.
+// WaitingRoom: holds the connections for which there is no place. It reads their requests without a thread for each, so
+// that /healthz is answered and /metrics admitted whatever the others do, and the rest is refused with a reason.
 #pragma once
 
 #include <poll.h>
@@ -18,29 +18,29 @@
 
 namespace vramtrack::agent {
 
-/// One thread: the one that accepts.
+/// Used only by the accepting thread.
 class WaitingRoom {
  public:
   using Clock = std::chrono::steady_clock;
-  /// A flood of 5,000 connections a second leaves each of its own some 50 ms to ask for /healthz. One guest more throws
-  /// out the oldest of the peer that has most.
+  /// At 5,000 connections per second, each still has some 50 ms to request /healthz. One guest too many evicts the
+  /// oldest guest of the peer that has the most.
   static constexpr std::size_t kMostGuests = 256;
-  /// A client that means it sends its request with its connection: a second is many round trips.
+  /// A genuine client sends its request as soon as it connects; a second is many round trips.
   static constexpr std::chrono::seconds kPatience{1};
-  static constexpr std::size_t kMostHeadBytes = 8192;  ///< a scraper's head has some hundred bytes
+  static constexpr std::size_t kMostHeadBytes = 8192;  ///< a scraper's head has a few hundred bytes
 
   struct Guest {
     int fd = -1;
     bool over_unix = false;
     Client client;
     Shares::Answer why = Shares::Answer::full;
-    std::string begun;  ///< of its request
+    std::string begun;  ///< the part of its request that has been read
     Clock::time_point until;
-    bool answered = false;  ///< what it still sends is read and dropped, so that the answer arrives
+    bool answered = false;  ///< further bytes are read and discarded, so that the answer arrives
   };
   struct House {
-    std::function<Response(const Request&)> health;  ///< answers /healthz; quick, waits for nobody
-    std::function<bool(Guest&)> metrics;             ///< takes a guest that asks for /metrics over, with its fd
+    std::function<Response(const Request&)> health;  ///< answers /healthz quickly, without waiting
+    std::function<bool(Guest&)> metrics;             ///< takes over a guest that requests /metrics, with its fd
   };
 
   explicit WaitingRoom(House house) : house_(std::move(house)) {}
@@ -48,12 +48,12 @@ class WaitingRoom {
   WaitingRoom(const WaitingRoom&) = delete;
   WaitingRoom& operator=(const WaitingRoom&) = delete;
 
-  /// Takes `guest` and its descriptor, which is connected and does not block.
+  /// Takes `guest` and its descriptor, which is connected and non-blocking.
   void enter(Guest guest, Clock::time_point now);
-  /// What poll() is to wait for: adds a descriptor each.
+  /// Adds each guest's descriptor to those that poll() waits for.
   void add_to(std::vector<pollfd>& fds) const;
-  /// After poll(), and before anybody else enters: reads what has come, answers, and closes those whose time is over.
-  /// `polled`: as add_to() made it.
+  /// Call after poll(), before another guest enters. Reads what has arrived, answers, and closes guests that have timed
+  /// out. `polled`: as filled by add_to().
   void look(std::span<const pollfd> polled, Clock::time_point now);
   /// How long poll() may wait, in milliseconds; -1: indefinitely.
   [[nodiscard]] int patience_ms(Clock::time_point now) const;
@@ -61,7 +61,7 @@ class WaitingRoom {
 
  private:
   using Guests = std::list<Guest>;
-  /// Looks at one; the next one.
+  /// Serves one guest; returns the next.
   Guests::iterator look(Guests::iterator guest, Clock::time_point now);
   void answer(Guest& guest, const Response& response, Clock::time_point now);
   void decide(Guest& guest, Clock::time_point now);
@@ -70,7 +70,7 @@ class WaitingRoom {
 
   House house_;
   Guests guests_;                              ///< the oldest first
-  std::map<std::string, std::size_t> counts_;  ///< of guests, by their peers' names
+  std::map<std::string, std::size_t> counts_;  ///< number of guests by the name of their peer
 };
 
 }  // namespace vramtrack::agent
