@@ -1,12 +1,12 @@
 // Actions: what a step of a policy can do. An action is one file src/act/actions/NAME.cpp that defines `const
 // ActionInfo NAME_action`, and one line in actions.def. The ladder decides when to act; an action only acts.
 //
-//   plan()      looks and verifies, changes nothing: what exactly would be done, and what is needed to undo it
-//   plan() inspects and verifies, changes nothing; returns what exactly would be done, and what undoing it needs
+//   plan()      inspects and verifies, changes nothing; returns what exactly would be done, and what undoing it needs
+//   (journal)   the plan is written down and synced
 //   perform()   carries it out
 //   (journal)   the result is written down and synced too
-//   undo()      takes it back, using the plan: in this run of the program or in the next one
-// undo() reverts it, using the plan: in this run of the program or in the next one
+//   undo()      reverts it, using the plan: in this run of the program or in the next one
+//
 // An action keeps no state between its calls: after a crash, another run continues from the journal.
 #pragma once
 

@@ -61,7 +61,7 @@ class Notifier {
     std::uint64_t failed = 0;     ///< attempts
     std::uint64_t waiting = 0;    ///< messages in the queue
     std::uint64_t incidents = 0;  ///< active ones
-    std::uint64_t dropped = 0;    ///< active ones
+    std::uint64_t dropped = 0;    ///< messages dropped: refused by a receiver, too old, or too many
   };
   [[nodiscard]] Counts counts() const;
 

@@ -18,9 +18,9 @@ class AgentHosts {
   static constexpr std::uint16_t kPort = 9474;
 
   /// Entries of actuate.agent-hosts:
-  ///   gn1=https://10.0.0.1:9474 the agent of the node gn1 is there, regardless of the alert
-  ///   gn*.example.org:9474 hosts with these names; * stands for any part of a name without a dot
-  ///   10.1.0.0/16, [fd00::1] hosts with these addresses, if the alert names an address
+  ///   gn1=https://10.0.0.1:9474   the agent of the node gn1 is there, regardless of the alert
+  ///   gn*.example.org:9474        hosts with these names; * stands for any part of a name without a dot
+  ///   10.1.0.0/16, [fd00::1]      hosts with these addresses, if the alert names an address
   /// Errors name the entry.
   static Result<AgentHosts> parse(const std::vector<std::string>& entries);
 

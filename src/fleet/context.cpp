@@ -6,9 +6,9 @@
 namespace vramtrack::fleet {
 namespace {
 
-/// Of names in one matcher: VictoriaMetrics takes 16 KiB of a query.
+/// The names in one matcher: VictoriaMetrics accepts a query of 16 KiB.
 constexpr std::size_t kMostCharacters = 10'000;
-/// Two or three scrapes, the last of which counts.
+/// Two or three scrapes; the last one counts.
 constexpr std::int64_t kNowMs = 150'000;
 
 bool lacks_image(const Workload& workload) {
@@ -64,7 +64,7 @@ void Images::ask(const Reader& reader, const std::vector<Pod>& pods, std::int64_
   if (!series) return;
   const WorkloadLabels& labels = mapping_.workload();
   for (const Labels& one : *series) {
-    // Not exported_pod: the pod that is reported about, not the one that reports.
+    // Uses `pod` rather than exported_pod: the pod that the metric is about, not the one that exports it.
     const Pod pod{value_of(one, "namespace"), value_of(one, "pod")};
     const std::string image(first_of(one, labels.image));
     const auto wanted = images_.find(pod);

@@ -1,4 +1,4 @@
-// Context: what other metrics of the server report about those who use GPUs: the image of a pod, the cache of an
+// Context: facts about the users of GPUs from other metrics of the server: the image of a pod, the cache of an
 // inference server.
 #pragma once
 
@@ -12,16 +12,16 @@
 
 namespace vramtrack::fleet {
 
-/// The images of pods, by what kube-state-metrics and the like export. Remembers what it has asked for. Used from one
-/// thread.
+/// The images of pods, as exported by kube-state-metrics and similar exporters. Remembers the pods it has queried. Used
+/// from one thread.
 class Images {
  public:
   /// `mapping` must outlive it.
   explicit Images(const Mapping& mapping) : mapping_(mapping) {}
 
-  /// Fills in the images of workloads that have a pod and no image. Pods that were asked for before, and were not
-  /// known, are asked for again only after forget_unknown(). A server that cannot answer leaves them empty: an image is
-  /// a hint.
+  /// Fills in missing images of workloads that have a pod. Pods that were queried before and were unknown are
+  /// queried again only after forget_unknown(). If the server cannot answer, images stay empty: an image is only a
+  /// hint.
   void complete(const Reader& reader, Scan& scan, std::int64_t start_ms, std::int64_t end_ms);
   void forget_unknown();
 
@@ -31,11 +31,11 @@ class Images {
   void ask(const Reader& reader, const std::vector<Pod>& pods, std::int64_t start_ms, std::int64_t end_ms);
 
   const Mapping& mapping_;
-  std::map<Pod, std::map<std::string, std::string>> images_;  ///< empty: not known
+  std::map<Pod, std::map<std::string, std::string>> images_;  ///< empty: unknown
 };
 
-/// Adds to the jobs that leak, or are suspected to, how full the caches of their inference servers were at the end. One
-/// request, and none where no job leaks.
+/// Adds, for the jobs that leak or are suspected to, how full the caches of their inference servers were at the end.
+/// Costs one request, or none if no job leaks.
 void add_caches(const Reader& reader, const Mapping& mapping, std::int64_t end_ms, FleetFindings& found);
 
 }  // namespace vramtrack::fleet

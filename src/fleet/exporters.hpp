@@ -1,4 +1,4 @@
-// The exporters of core, by the names that this module uses.
+// The exporters from core, under the names that this module uses.
 #pragma once
 
 #include "core/exporters.hpp"

@@ -17,8 +17,8 @@
 namespace vramtrack::fleet {
 namespace {
 
-/// A chance of one in a hundred, divided by the number of values that were looked at (Bonferroni): what is called
-/// shared beyond chance is so in 99 of 100 fleets where nothing is.
+/// A chance of one in a hundred, divided by the number of values compared (Bonferroni): in 99 of 100 fleets where no
+/// value is shared beyond chance, none is reported.
 constexpr double kChance = 0.01;
 
 std::string gpu_name(const GpuVerdict& gpu) {
@@ -26,14 +26,14 @@ std::string gpu_name(const GpuVerdict& gpu) {
   return gpu.device.host.empty() ? number : gpu.device.host + ' ' + number;
 }
 
-/// One program on one GPU, once: what either leaked or did not.
+/// One run of one program on one GPU, which leaked or did not.
 struct Stay {
   const GpuVerdict* gpu = nullptr;
   const Workload* workload = nullptr;
   std::int64_t first_ms = 0;
   std::int64_t last_ms = 0;
-  std::optional<std::int64_t> raised_ms;  ///< of the first leak's alert
-  bool is_shared_leak = false;            ///< others had the GPU, too: whose leak it is, is not known
+  std::optional<std::int64_t> raised_ms;  ///< when the first leak's alert was raised
+  bool is_shared_leak = false;            ///< others used the GPU, too, so the owner of the leak is unknown
 };
 
 std::set<std::string> groups_of(const std::vector<const Workload*>& users) {
@@ -43,7 +43,7 @@ std::set<std::string> groups_of(const std::vector<const Workload*>& users) {
   return groups;
 }
 
-/// "ml/a, ml/b" of all who share a GPU.
+/// "ml/a, ml/b" for all who share a GPU.
 std::string group_of(const std::vector<const Workload*>& users) {
   std::string out;
   for (const std::string& group : groups_of(users)) out += (out.empty() ? "" : ", ") + group;
@@ -77,7 +77,7 @@ std::vector<Stay> stays_of(const Scan& scan) {
   return out;
 }
 
-/// A run: all stays of one job. What is counted, for the GPUs of one job leak together.
+/// A run: all stays of one job. Runs are counted, not stays, because the GPUs of one job leak together.
 struct Run {
   std::string group;
   const Workload* workload = nullptr;
@@ -93,7 +93,7 @@ std::vector<Run> runs_of(const std::vector<Stay>& stays) {
   for (const Stay& stay : stays) {
     const std::string group = stay.workload->group();
     if (group.empty() || stay.is_shared_leak) continue;
-    // Pods of one owner that ran another image are another run of it.
+    // Pods of one owner with another image are another run of it.
     Run& run = runs[group + '\0' + stay.workload->image + '\0' + stay.workload->job];
     run.group = group;
     run.workload = stay.workload;
@@ -109,7 +109,7 @@ std::vector<Run> runs_of(const std::vector<Stay>& stays) {
   return out;
 }
 
-/// Healthy runs that were long enough to show the leak of those that leak: as long as the slowest of these took.
+/// How long a healthy run must be to show the leak: as long as the slowest of the leaking runs took.
 std::int64_t long_enough_ms(const std::vector<const Run*>& leaking) {
   std::int64_t slowest = 0;
   for (const Run* run : leaking) slowest = std::max(slowest, run->raised_ms - run->first_ms);
@@ -141,7 +141,7 @@ const std::array<Property, 4>& properties() {
   return all;
 }
 
-/// The values that runs which leak share beyond chance.
+/// The values that leaking runs share beyond chance.
 std::vector<SharedValue> shared_values(const std::vector<const Run*>& leaking, const std::vector<const Run*>& healthy) {
   std::vector<SharedValue> out;
   std::size_t looked_at = 0;
@@ -166,7 +166,7 @@ std::vector<SharedValue> shared_values(const std::vector<const Run*>& leaking, c
   return out;
 }
 
-/// Runs of one image (else of one program) that leak on several nodes.
+/// Finds runs of one image (or of one program) that leak on several nodes.
 void find_signatures(const std::vector<Run>& runs, std::vector<FleetFinding>& out) {
   std::map<std::string, std::vector<const Run*>> by_signature;
   std::vector<const Run*> all_leaking;
@@ -203,7 +203,7 @@ void find_signatures(const std::vector<Run>& runs, std::vector<FleetFinding>& ou
   }
 }
 
-/// Nodes that leak where the same program is healthy on others.
+/// Finds nodes that leak although the same program is healthy on others.
 void find_nodes(const std::vector<Run>& runs, std::vector<FleetFinding>& out) {
   struct Suspicion {
     std::set<std::string> jobs, healthy_nodes, programs;
@@ -232,8 +232,8 @@ void find_nodes(const std::vector<Run>& runs, std::vector<FleetFinding>& out) {
     suspicion.jobs.insert(jobs.begin(), jobs.end());
     suspicion.healthy_nodes.insert(healthy.begin(), healthy.end());
     suspicion.programs.insert(program);
-    // Were each node of the program as likely to be hit, this one would be with the chance of one in their number; by
-    // each of its runs that leak again.
+    // If all nodes of the program were equally likely to be hit, this one would be with a chance of one divided by
+    // their number, for each of its leaking runs.
     suspicion.p_value *= std::pow(1.0 / static_cast<double>(healthy.size() + 1), static_cast<double>(leaking.size()));
   }
   for (const auto& [node, suspicion] : nodes) {
@@ -259,7 +259,7 @@ void find_nodes(const std::vector<Run>& runs, std::vector<FleetFinding>& out) {
   }
 }
 
-/// Programs whose runs leak since their image changed.
+/// Finds programs whose runs have leaked since their image changed.
 void find_versions(const std::vector<Run>& runs, std::vector<FleetFinding>& out) {
   std::map<std::string, std::vector<const Run*>> programs;
   for (const Run& run : runs)
@@ -355,14 +355,14 @@ std::vector<LeakingJob> leaking_jobs(const Scan& scan, const std::vector<Stay>& 
     }
   std::map<std::string, std::set<const GpuVerdict*>> members;
   for (const Stay& stay : stays) {
-    // A leak of several is theirs together.
+    // If several share a GPU, the leak belongs to all of them.
     const std::string group =
         stay.is_shared_leak ? group_of(stay.gpu->users_at(time_of(*stay.raised_ms))) : stay.workload->group();
     const auto job = group.empty() ? jobs.find(stay.gpu->device.host + '\0' + stay.gpu->device.id) : jobs.find(group);
     if (job == jobs.end()) continue;
     const bool is_new = members[job->first].insert(stay.gpu).second;
     add_unique(job->second.nodes, stay.gpu->device.host);
-    if (stay.is_shared_leak && !is_new) continue;  // the GPU is lost once
+    if (stay.is_shared_leak && !is_new) continue;  // the GPU is lost only once
     job->second.gpu_hours += static_cast<double>(stay.last_ms - stay.first_ms) / 3.6e6;
   }
   std::vector<LeakingJob> out;

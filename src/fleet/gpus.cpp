@@ -9,10 +9,10 @@
 namespace vramtrack::fleet {
 namespace {
 
-/// No device has a PiB: DCGM's blank values are near 2^31 and 2^63 of its MiB.
+/// No device has 1 PiB: DCGM's blank values are near 2^31 and 2^63, in MiB.
 constexpr double kMostBytes = 1024.0 * 1024 * 1024 * 1024 * 1024;
 
-/// As exporters.toml names it.
+/// Its name in exporters.toml.
 constexpr std::string_view kAgent = "vramtrack agent";
 
 std::optional<std::uint64_t> bytes_of(double value, double unit_bytes) {
@@ -32,7 +32,7 @@ std::string key_of(const Labels& labels) {
   return key;
 }
 
-/// Which scrape a series is of: its target, and the replica of the server that read it.
+/// Identifies the scrape of a series: its target, and the replica of the server that read it.
 std::string scrape_of(const Labels& labels) {
   std::string out;
   for (const auto& [name, value] : labels)
@@ -44,10 +44,10 @@ GpuKey key_of(const Identity& identity) {
   return {identity.has_uuid ? std::string() : identity.device.host, identity.device.id};
 }
 
-/// Without a sample for this long, a scrape is gone: two or three of a minute each.
+/// A scrape without a sample for this long has ended: two or three intervals of a minute.
 constexpr std::int64_t kGoneMs = 150'000;
 
-/// The machine's own name rather than one for lack of it, then the latest. Names reported at the same time are equally
+/// Prefers the machine's own name to a substitute, then the latest. Names reported at the same time are equally
 /// late.
 const HostName& best_name(const std::vector<HostName>& names) {
   std::int64_t latest_ms = INT64_MIN;
@@ -72,7 +72,7 @@ bool earlier(const Tracked& a, const Tracked& b) {
   return std::tie(a.reading.time_ms, a.name_rank, a.track) < std::tie(b.reading.time_ms, b.name_rank, b.track);
 }
 
-/// For each time, those under the preferred name. `all` in the order of earlier().
+/// For each time, keeps the readings under the preferred name. `all` is in the order of earlier().
 void keep_preferred_names(std::vector<Tracked>& all) {
   std::size_t kept = 0;
   for (const Tracked& one : all)
@@ -98,7 +98,7 @@ std::size_t best_rank(const Gpu& gpu) {
   return best;
 }
 
-/// nullptr: the metric is not a fact.
+/// nullptr if the metric is not a fact.
 std::vector<PackedSeries>* fact_of(Gpu& gpu, Role role) {
   if (role == Role::busy) return &gpu.busy;
   return role == Role::received ? &gpu.received : nullptr;
@@ -161,7 +161,7 @@ void Gpus::add(const Labels& labels, const std::vector<Point>& points) {
     return;
   }
   if (meaning->role == Role::busy) {
-    // DCGM 4.5 and 4.6 call a percentage a ratio.
+    // DCGM 4.5 and 4.6 label a percentage as a ratio.
     bool& is_percent = place->second.is_percent;
     is_percent |= meaning->unit_bytes == 1 && std::any_of(points.begin(), points.end(),
                                                           [](const Point& p) { return p.value > 1 && p.value <= 100; });
@@ -235,8 +235,8 @@ std::optional<std::int64_t> Gpus::capacity_missing_at(std::int64_t before_ms) co
 
 namespace {
 
-/// What is free becomes what is used: the rest of the capacity, without what the driver reserves. Where a GPU has used
-/// memory, or no capacity is known, it is dropped.
+/// Converts free memory to used memory: the capacity less the free memory and the driver's reserve. If the GPU has used
+/// memory, or no capacity is known, free memory is dropped.
 void make_used(Gpu& gpu, std::uint64_t reserved) {
   const bool has_used = std::any_of(gpu.tracks.begin(), gpu.tracks.end(), [](const Track& t) { return !t.is_free; });
   if (has_used || !gpu.capacity_bytes) {
@@ -264,7 +264,7 @@ std::map<std::string, Machine> Gpus::take() {
     std::uint64_t reserved = 0;
     for (const auto& [rank, parts] : exporters) {
       std::uint64_t total = parts.total;
-      // Used and free memory of one scrape. Values in MiB are rounded: sums differ by some MiB, the most is closest.
+      // Used plus free memory of one scrape. The sums differ by some MiB because of rounding; the largest is closest.
       for (const auto& [time_ms, free] : parts.free) {
         const auto used = parts.used.find(time_ms);
         if (parts.total > 0 || used == parts.used.end()) continue;
@@ -281,7 +281,7 @@ std::map<std::string, Machine> Gpus::take() {
   for (auto& [key, gpu] : gpus_) {
     if (!parts_.contains(key)) make_used(gpu, 0);
     gpu.device.host = best_name(gpu.hosts).name;
-    // Series without a host are read separately: this GPU has others, by which it is judged.
+    // Series without a host are read separately: this GPU has others, which are used to judge it.
     if (gpu.device.host.empty() && roster_->has_gpu(gpu.device)) continue;
     Machine& machine = machines[roster_->machine_of(gpu.device.host)];
     machine.host = roster_->machine_of(gpu.device.host);
@@ -295,10 +295,10 @@ std::map<std::string, Machine> Gpus::take() {
 
 namespace {
 
-/// Uses one scrape at a time: among those with at least half as many readings as any other, the first by name.
-/// Those of others count where it has none nearby. `all` in the order of time.
+/// Uses one scrape at a time: of those with at least half as many readings as any other, the first by name. Readings of
+/// other scrapes count where it has none nearby. `all` is in time order.
 void keep_one_scrape(const Gpu& gpu, std::vector<Tracked>& all) {
-  std::map<std::string, std::vector<std::int64_t>> scrapes;  // the times of each
+  std::map<std::string, std::vector<std::int64_t>> scrapes;  // the times of each scrape
   std::vector<std::vector<std::int64_t>*> of_track;
   for (const Track& track : gpu.tracks) of_track.push_back(&scrapes[track.scrape]);
   if (scrapes.size() < 2) return;
@@ -321,8 +321,8 @@ void keep_one_scrape(const Gpu& gpu, std::vector<Tracked>& all) {
   });
 }
 
-/// Where one series of a time names no user and others do, it is what the whole GPU uses, beside each user's share of
-/// it. `all` in the order of time.
+/// If one series at a time names no user and others do, it is the use of the whole GPU, in addition to each user's
+/// share. `all` is in time order.
 void keep_whole(const Gpu& gpu, std::vector<Tracked>& all) {
   const auto is_whole = [&](const Tracked& one) {
     const Workload& work = gpu.tracks[one.track].workload;
@@ -385,7 +385,7 @@ std::vector<Reading> fact_readings(const std::vector<PackedSeries>& fact) {
   std::vector<Reading> out;
   for (const PackedSeries& series : fact) series.unpack(out);
   std::stable_sort(out.begin(), out.end(), [](const Reading& a, const Reading& b) { return a.time_ms < b.time_ms; });
-  // A GPU that several pods share is reported once for each.
+  // A GPU shared by several pods is reported once for each.
   const auto same_time = [](const Reading& a, const Reading& b) { return a.time_ms == b.time_ms; };
   out.erase(std::unique(out.begin(), out.end(), same_time), out.end());
   return out;

@@ -1,4 +1,4 @@
-// Gpus: the series of one page of a fleet, put together by machine and GPU.
+// Gpus: the series of one page of a fleet, grouped by machine and GPU.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@
 
 namespace vramtrack::fleet {
 
-/// One series of the server: a GPU's, while one user had it.
+/// One series of the server: that of a GPU while it had one user.
 struct Track {
   PackedSeries samples;
   Workload workload;
-  std::string scrape;         ///< which of several that read the GPU: another replica of the server, another exporter
+  std::string scrape;         ///< identifies one of several readers of the GPU: server replica, exporter
   std::size_t rank = 0;       ///< the rank of the exporter
-  std::size_t name_rank = 0;  ///< the rank of the metric among its exporter's
+  std::size_t name_rank = 0;  ///< the rank of the metric among those of its exporter
   bool is_by_agent = false;
-  bool is_free = false;  ///< what is free; take() makes it what is used
+  bool is_free = false;  ///< free memory; take() converts it to used memory
 };
 
 /// One process on one GPU.
@@ -36,57 +36,57 @@ struct ProcessTrack {
 /// A name under which a machine was reported.
 struct HostName {
   std::string name;
-  bool is_of_scrape = false;  ///< as in Identity
+  bool is_of_scrape = false;  ///< see Identity
   std::int64_t last_ms = INT64_MIN;
 };
 
 struct Gpu {
-  DeviceInfo device;  ///< its host is an attribute: the machine's name as far as it is known, else the latest
+  DeviceInfo device;  ///< its host varies over time: the machine's own name if known, otherwise the latest
   bool has_uuid = false;
   std::vector<HostName> hosts;
   std::vector<Track> tracks;
   std::vector<ProcessTrack> processes;
-  std::vector<PackedSeries> busy;      ///< values of Metric::device_busy, a series for each user
-  std::vector<PackedSeries> received;  ///< the same of Metric::device_received
+  std::vector<PackedSeries> busy;      ///< values of Metric::device_busy, one series per user
+  std::vector<PackedSeries> received;  ///< likewise of Metric::device_received
   std::optional<std::uint64_t> capacity_bytes;
 };
 
-/// What makes a GPU the same one: its UUID, and no host; without a UUID, its host and its id there.
+/// Identifies a GPU: by its UUID, without the host; if it has no UUID, by its host and its id there.
 struct GpuKey {
   std::string host, id;
   friend auto operator<=>(const GpuKey&, const GpuKey&) = default;
 };
 
-/// One machine, whatever names it had.
+/// One machine, under all its names.
 struct Machine {
-  std::string host;  ///< as in Roster::machine_of()
+  std::string host;  ///< see Roster::machine_of()
   std::map<GpuKey, Gpu> gpus;
 };
 
-/// Takes series as they come. Not thread-safe.
+/// Collects series as they arrive. Not thread-safe.
 class Gpus {
  public:
-  /// Both must outlive this. The roster learns which names are one machine's.
+  /// Both must outlive this. Adds to the roster which names belong to one machine.
   Gpus(const Mapping& mapping, Roster& roster) : mapping_(&mapping), roster_(&roster) {}
 
-  /// Samples of used memory, or of free memory where there is no other, of how busy a GPU is, and of what it receives.
-  /// What is blank (NaN, negative, DCGM's values that mean "no value") makes no sample.
+  /// Adds samples of used memory (or of free memory if there is none), of how busy a GPU is, and of the data it
+  /// receives. Blank values (NaN, negative, DCGM's "no value") give no sample.
   void add(const Labels& labels, const std::vector<Point>& points);
-  /// From a short time: only what shows the GPUs' capacity. It makes no samples.
+  /// Reads only the GPUs' capacity, from a short time. Adds no samples.
   void add_capacity(const Labels& labels, const std::vector<Point>& points);
-  /// Of those GPUs whose capacity is not known yet, the last sample under any of their hosts, before `before_ms`: where
-  /// to read it. nullopt: there is none.
+  /// When to read the missing capacities: the time of the last sample before `before_ms`, under any host, of the GPUs
+  /// whose capacity is unknown. nullopt: there is none.
   [[nodiscard]] std::optional<std::int64_t> capacity_missing_at(std::int64_t before_ms = INT64_MAX) const;
 
-  /// All machines; this is empty afterwards. O(machines).
+  /// Returns all machines; this object is empty afterwards. O(machines).
   std::map<std::string, Machine> take();
 
   [[nodiscard]] std::uint64_t samples() const { return samples_; }
   [[nodiscard]] std::uint64_t blank_values() const { return blank_values_; }
-  [[nodiscard]] std::uint64_t unnamed_series() const { return unnamed_series_; }  ///< no label named a GPU
+  [[nodiscard]] std::uint64_t unnamed_series() const { return unnamed_series_; }  ///< without a label that names a GPU
 
  private:
-  /// Parts of a GPU's memory, as one exporter gives them.
+  /// Parts of a GPU's memory, as one exporter reports them.
   struct Parts {
     std::map<std::int64_t, std::uint64_t> used, free, reserved;
     std::uint64_t total = 0;
@@ -94,26 +94,26 @@ class Gpus {
   struct Place {
     Gpu* gpu = nullptr;
     std::size_t track = 0;
-    std::size_t host = 0;     ///< of the GPU's names
-    bool is_percent = false;  ///< values of a metric that is called a ratio exceed 1
+    std::size_t host = 0;     ///< among the GPU's names
+    bool is_percent = false;  ///< values of a metric labelled as a ratio exceed 1
   };
   Gpu& gpu_of(const Identity& identity);
 
   const Mapping* mapping_;
   Roster* roster_;
   std::map<GpuKey, Gpu> gpus_;
-  std::unordered_map<std::string, Place> places_;  ///< for a series, by its labels: it may come in pieces
+  std::unordered_map<std::string, Place> places_;  ///< by the labels of a series, which may arrive in pieces
   std::map<GpuKey, std::map<std::size_t, Parts>> parts_;
   std::uint64_t samples_ = 0;
   std::uint64_t blank_values_ = 0;
   std::uint64_t unnamed_series_ = 0;
 };
 
-/// The memory in use of one GPU, in order of time. One exporter's series are used, the preferred one's; of several
-/// scrapes of it, one at a time: another one where that has none for some minutes. Where series of a scrape overlap,
-/// equal values at one time are copies (dcgm-exporter repeats a GPU for each pod that shares it) and count once; values
-/// that differ are shares of different users and are added up, unless one of them is of no user: that is the whole GPU.
-/// Where an exporter has the memory under two names at one
+/// The memory in use of one GPU, in time order. Only the preferred exporter's series are used and, if it has several
+/// scrapes, one at a time: another one where that has no sample for some minutes. Where series of a scrape overlap,
+/// equal values at one time are copies (dcgm-exporter repeats a GPU for each pod that shares it) and count once;
+/// different values are shares of different users and are added up, unless one has no user: that one is the whole GPU.
+/// If an exporter has the memory under two names at one time, for example in another unit, the preferred name counts.
 /// time, in another unit for example, the preferred name counts.
 struct UsedMemory {
   std::vector<Reading> readings;
@@ -122,7 +122,7 @@ struct UsedMemory {
 };
 UsedMemory used_memory(const Gpu& gpu);
 
-/// A fact about one GPU, Gpu::busy or Gpu::received, in order of time, one value per time.
+/// A fact about one GPU, Gpu::busy or Gpu::received, in time order, one value per time.
 std::vector<Reading> fact_readings(const std::vector<PackedSeries>& fact);
 
 /// A user of a GPU, from its first to its last sample.
@@ -131,9 +131,9 @@ struct Tenancy {
   std::int64_t first_ms = 0;
   std::int64_t last_ms = 0;
 };
-/// In order of their first samples; those of one user that overlap, or follow one another, are one.
+/// In the order of their first samples; overlapping or consecutive ones of one user are merged.
 std::vector<Tenancy> tenancies(const Gpu& gpu);
-/// Adds one that began no earlier than any of `to`, likewise.
+/// Adds one that began no earlier than any in `to`, likewise.
 void add_tenancy(std::vector<Tenancy>& to, Tenancy tenancy);
 
 }  // namespace vramtrack::fleet

@@ -10,10 +10,10 @@
 namespace vramtrack::fleet {
 namespace {
 
-/// For an answer that is a failure: the words in it.
+/// The limit for the body of a failure, which contains the server's message.
 constexpr std::size_t kMostWords = 4096;
 
-/// The server's own words, in one line of at most 200 characters.
+/// The server's own message, on one line of at most 200 characters.
 std::string first_words(const std::string& body) {
   std::string line = body.substr(0, body.find('\n'));
   if (line.size() > 200) line = line.substr(0, 197) + "...";
@@ -83,7 +83,7 @@ HttpFailure failure_of(const ServerAddress& server, const act::HttpAnswer& answe
 
 tl::expected<void, HttpFailure> send_request(const ServerAddress& server, const HttpRequest& request,
                                              const BodySink& body) {
-  std::string words;  // of an answer that is not a success
+  std::string words;  // of a failure
   Status taken;
   const auto is_success = [](const act::HttpHead& head) { return head.status >= 200 && head.status < 300; };
   const act::HttpAnswer answer =

@@ -14,7 +14,7 @@ std::optional<int> index_of_text(std::string_view text) {
   return index && *index >= 0 ? index : std::nullopt;
 }
 
-/// 8-4-4-4-12 hexadecimal digits, and not zeros alone.
+/// 8-4-4-4-12 hexadecimal digits, not all of them zero.
 bool is_bare_uuid(std::string_view text) {
   if (text.size() != 36) return false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -44,7 +44,7 @@ DeviceId device_id_of(std::string_view label) {
   return {std::move(text), true};
 }
 
-/// The first label of `names` that has a value, of those that Prometheus has moved alone where `is_moved`.
+/// The first label in `names` that has a value; with `is_moved`, only among those that Prometheus has renamed.
 std::string_view first_moved(const Labels& labels, const Names& names, bool is_moved) {
   for (const std::string& name : names)
     if (!is_moved || name.starts_with("exported_"))
@@ -52,14 +52,14 @@ std::string_view first_moved(const Labels& labels, const Names& names, bool is_m
   return {};
 }
 
-/// Whether a pod or its container is called like the job of the scrape, as that of the exporter is.
+/// Whether a pod or its container has the name of the scrape's job, as an exporter's does.
 bool is_called_like_scrape(const Labels& labels, std::string_view pod, std::string_view container) {
   const std::string_view scrape = value_of(labels, "job");
   return !scrape.empty() &&
          (container == scrape || (pod.starts_with(scrape) && pod.substr(scrape.size()).starts_with('-')));
 }
 
-/// Namespace, pod, container and image, into `out`.
+/// Copies namespace, pod, container and image to `out`.
 void place_work(const Labels& labels, const WorkloadLabels& names, const Roster& roster, const std::string& host,
                 Workload& out) {
   bool is_moved = false;
@@ -74,7 +74,7 @@ void place_work(const Labels& labels, const WorkloadLabels& names, const Roster&
   if (!is_moved && (is_scrapes || is_called_like_scrape(labels, pod, container))) return;
   out.pod = pod;
   out.container = container;
-  // Alone, it says nothing of the work, and often is the scrape's.
+  // A namespace alone does not identify the work, and is often the scrape's.
   if (!pod.empty() || !container.empty()) out.name_space = first_moved(labels, names.name_space, is_moved);
   out.image = first_of(labels, names.image);
 }

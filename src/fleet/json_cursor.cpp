@@ -70,7 +70,7 @@ bool JsonCursor::text(std::string& out) {
     std::uint32_t code = 0;
     if (text_[at] != 'u' || !hex4(text_, at + 1, code)) return false;
     at += 4;
-    std::uint32_t low = 0;  // the second half of a pair of surrogates
+    std::uint32_t low = 0;  // the second half of a surrogate pair
     if (code >= 0xd800 && code < 0xdc00 && text_.substr(at + 1, 2) == "\\u" && hex4(text_, at + 3, low) &&
         low >= 0xdc00 && low < 0xe000) {
       code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);

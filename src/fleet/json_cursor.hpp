@@ -1,4 +1,4 @@
-// JsonCursor: reads JSON from front to back, as far as the caller knows its form and skipping the rest.
+// JsonCursor: reads JSON from front to back. The caller reads the members it expects and skips the rest.
 #pragma once
 
 #include <string>
@@ -6,23 +6,23 @@
 
 namespace vramtrack::fleet {
 
-/// Each function skips white space first, and returns false, without a move, where something else stands than it reads.
+/// Each function skips white space first. If the next value is of another type, it returns false and does not advance.
 class JsonCursor {
  public:
   explicit JsonCursor(std::string_view text) : text_(text) {}
 
   bool take(char c);
-  /// A text, with its escapes resolved. Bytes that are no UTF-8 stay as they are.
+  /// Reads a string and resolves its escapes. Invalid UTF-8 is kept.
   bool text(std::string& out);
-  /// A number; null counts as NaN (so VictoriaMetrics writes what has no value).
+  /// Reads a number; null counts as NaN (VictoriaMetrics writes it for a missing value).
   bool number(double& out);
   bool truth(bool& out);
-  /// Any value, not deeper than 64 arrays and objects.
+  /// Skips any value, nested in at most 64 arrays and objects.
   bool skip(int depth = 0);
   bool at_end();
   [[nodiscard]] std::size_t offset() const { return at_; }
 
-  /// Calls member(key) for each member of an object, which has to read the value. False: no object, or a member failed.
+  /// Calls member(key), which must read the value, for each member of an object. False: no object, or a member failed.
   template <class Member>
   bool object(Member member) {
     if (!take('{')) return false;
@@ -33,7 +33,7 @@ class JsonCursor {
     } while (take(','));
     return take('}');
   }
-  /// The same of an array: element().
+  /// Calls element() for each element of an array, likewise.
   template <class Element>
   bool array(Element element) {
     if (!take('[')) return false;

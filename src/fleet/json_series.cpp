@@ -11,7 +11,7 @@
 namespace vramtrack::fleet {
 namespace {
 
-/// A series of a week, scraped each second, has 20 MB.
+/// A series over a week with a scrape every second takes 20 MB.
 constexpr std::size_t kMostLine = 256U * 1024 * 1024;
 
 bool read_labels(JsonCursor& in, Labels& out) {
@@ -28,7 +28,7 @@ bool lies_within(const Query& query, std::int64_t time_ms) {
   return time_ms >= query.start_ms && time_ms <= query.end_ms;
 }
 
-/// Seconds as a number of JSON to milliseconds; false: no time.
+/// Converts seconds from a JSON number to milliseconds; false: not a valid time.
 bool to_ms(double seconds, std::int64_t& out) {
   if (!(std::abs(seconds) < 1e12)) return false;
   out = std::llround(seconds * 1000);
@@ -39,7 +39,7 @@ double number_of(const std::string& text) {
   return parse_number<double>(text).value_or(std::numeric_limits<double>::quiet_NaN());
 }
 
-/// What a server that failed says of it.
+/// The error that a failed server reports.
 struct Outcome {
   std::string status;
   std::string error;
@@ -49,7 +49,7 @@ void add_once(std::string& lacks, const std::string& warning) {
   if (lacks.find(warning) == std::string::npos) lacks += (lacks.empty() ? "" : "; ") + warning;
 }
 
-/// Reads {"status": ..., "data": DATA, ...}: `data` has to read the value.
+/// Reads {"status": ..., "data": DATA, ...}: `data` must read the value.
 template <class Data>
 Status read_answer(std::string_view body, std::string& lacks, Data data) {
   JsonCursor in(body);
@@ -117,7 +117,7 @@ Status ExportAnswer::read_line(std::string_view line) {
     if (key == "metric") return read_labels(in, labels);
     if (key == "values")
       return in.array([&] {
-        // "NaN" and "Infinity" are texts, for JSON has no such numbers.
+        // "NaN" and "Infinity" are strings, because JSON has no such numbers.
         std::string word;
         double value = std::numeric_limits<double>::quiet_NaN();
         if (!in.number(value) && !in.text(word)) return false;

@@ -1,5 +1,5 @@
 // Series as JSON: the lines of VictoriaMetrics' /api/v1/export, and the answers of Prometheus's /api/v1/query_range and
-// /api/v1/label/NAME/values. A fleet's day is half a gigabyte of this text, so the numbers are read in place.
+// /api/v1/label/NAME/values. One day of a fleet is half a gigabyte of this text, so the numbers are parsed in place.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ class ExportAnswer {
  public:
   /// `sink` must outlive this.
   ExportAnswer(const Query& query, const SeriesSink& sink) : query_(query), sink_(sink) {}
-  /// Takes the next bytes. Errors name the line and the column.
+  /// Processes the next bytes. Errors name the line and the column.
   Status take(std::string_view bytes);
-  /// At the end: an Error when it stops within a line.
+  /// Call it at the end: an Error if the answer stops within a line.
   [[nodiscard]] Status end() const;
 
  private:
@@ -33,11 +33,11 @@ class ExportAnswer {
   std::vector<double> values_;
 };
 
-// `lacks` gets why the answer is a part of what the server has, in its words: "warnings" of Thanos and Prometheus,
-// "isPartial" of VictoriaMetrics' cluster. Empty: it is whole.
+// `lacks` receives the reason, in the server's words, why the answer is only part of the server's data: "warnings" of
+// Thanos and Prometheus, "isPartial" of a VictoriaMetrics cluster. Empty: it is complete.
 
-/// Reads a whole answer with a matrix: {"status": "success", "data": {"result": [{"metric": {...}, "values":
-/// [[seconds, "value"], ...]}]}}. Errors name the offset; a status of "error" is an Error with the server's words.
+/// Reads a whole answer with a matrix: {"status": "success", "data": {"result": [{"metric": {...}, "values": [[seconds,
+/// "value"], ...]}]}}. Errors name the offset; for the status "error", the Error has the server's message.
 Status read_matrix(std::string_view body, const Query& query, const SeriesSink& sink, std::string& lacks);
 
 /// Reads {"status": "success", "data": [{"__name__": "up", "job": "node"}, ...]}.

@@ -15,7 +15,7 @@
 namespace vramtrack::fleet {
 namespace {
 
-/// Samples that are handed to the engine at once: enough that a batch costs nothing beside them.
+/// The number of samples passed to the engine at once: enough that the cost of a batch is negligible.
 constexpr std::size_t kBatch = 4096;
 /// The number of programs per machine whose runs on GPUs are remembered.
 constexpr std::size_t kMostPrograms = 128;
@@ -24,18 +24,18 @@ bool is_on_device(const ProgramIdentity& identity) {
   return identity.text.starts_with(ProgramMemory::kOnDevice);
 }
 
-/// Of work that has a name and no command, no more is compared than where it stood still: the next run may be another
-/// size, and what rose until it was ended may have been a cache.
+/// Keeps, for work that has a name but no command, only the heights at which it stood still: the next run may differ in
+/// size, and memory that rose until the run was ended may have been a cache.
 Program heights_of(Program program) {
   std::erase_if(program.recent, [](const FinishedRun& run) { return run.outcome != RunOutcome::settled; });
   for (FinishedRun& run : program.recent) run.seen_from_start = false;
   return program;
 }
 
-/// As GpuVerdict::users_at().
+/// See GpuVerdict::users_at().
 std::vector<const Workload*> users_of(const std::vector<Tenancy>& tenancies, Timestamp time) {
   if (tenancies.empty()) return {};
-  // The latest moment until then at which anybody had it.
+  // The latest time up to `time` at which anybody used it.
   std::int64_t at_ms = INT64_MIN;
   for (const Tenancy& tenancy : tenancies)
     if (time_of(tenancy.first_ms) <= time) at_ms = std::max(at_ms, std::min(tenancy.last_ms, ms_of(time)));
@@ -43,7 +43,7 @@ std::vector<const Workload*> users_of(const std::vector<Tenancy>& tenancies, Tim
   std::vector<const Workload*> users;
   for (const Tenancy& tenancy : tenancies)
     if (tenancy.first_ms <= at_ms && at_ms <= tenancy.last_ms) users.push_back(&tenancy.workload);
-  // One of several scrapes may know less.
+  // One of several scrapes may have fewer labels.
   if (std::any_of(users.begin(), users.end(), [](const Workload* user) { return !user->group().empty(); }))
     std::erase_if(users, [](const Workload* user) { return user->group().empty(); });
   return users;
@@ -71,7 +71,7 @@ std::vector<const Workload*> GpuVerdict::users_at(Timestamp time) const {
   return users_of(tenancies, time);
 }
 
-/// One series' readings on their way into the engine.
+/// The readings of one series on their way into the engine.
 struct MachineJudge::Feed {
   SeriesId series{};
   std::vector<Reading> readings;
@@ -82,7 +82,7 @@ struct MachineJudge::State {
   explicit State(const Config& config) : engine(config, catalog) {
     ProgramMemory memory;
     memory.find = [this](const ProgramIdentity& identity) -> std::optional<Program> {
-      if (!is_on_device(identity)) return Program{};  // a process has a name here, and will not be known by it
+      if (!is_on_device(identity)) return Program{};  // a process has a name here, but is not identified by it
       const auto program = programs.find(identity.text);
       return program != programs.end() ? std::optional(heights_of(program->second)) : std::nullopt;
     };
@@ -92,11 +92,11 @@ struct MachineJudge::State {
   }
 
   struct Known {
-    std::int64_t last_ms = INT64_MIN;           ///< of its samples that the engine has
-    std::int64_t busy_last_ms = INT64_MIN;      ///< the same of how busy it is
-    std::int64_t received_last_ms = INT64_MIN;  ///< and of what it receives
+    std::int64_t last_ms = INT64_MIN;           ///< the time of the last sample that the engine has
+    std::int64_t busy_last_ms = INT64_MIN;      ///< the same for how busy the GPU is
+    std::int64_t received_last_ms = INT64_MIN;  ///< and for the data it receives
     std::vector<Tenancy> tenancies;
-    std::string engine_host;  ///< the engine's series keep the host that was the first
+    std::string engine_host;  ///< the engine's series keep the first host
     std::string host;
     bool has_uuid = false;
     bool is_shared = false;
@@ -108,7 +108,7 @@ struct MachineJudge::State {
   Engine engine;
   std::map<GpuKey, Known> known;
   std::map<std::pair<GpuKey, std::uint32_t>, std::int64_t> processes;  ///< last_ms, by GPU and pid
-  std::map<std::string, Program> programs;  ///< what their runs did, by ProgramIdentity::text
+  std::map<std::string, Program> programs;  ///< the record of their runs, by ProgramIdentity::text
 
   [[nodiscard]] const Known* find(const SeriesKey& key) const {
     for (const GpuKey& of : {GpuKey{{}, key.device_id}, GpuKey{key.host, key.device_id}})
@@ -116,7 +116,7 @@ struct MachineJudge::State {
     return nullptr;
   }
 
-  /// What runs again and again of those who had the device then; empty where that is not known.
+  /// The program of those who used the device at that time; empty if unknown.
   [[nodiscard]] std::string program_on(const SeriesKey& device, Timestamp begin) const {
     std::set<std::string> all;
     if (const Known* const gpu = find(device))
@@ -125,7 +125,7 @@ struct MachineJudge::State {
     return fmt::format("{}", fmt::join(all, "\n"));
   }
 
-  /// For a machine of many jobs, the last are kept.
+  /// For a machine with many jobs, only the latest are kept.
   void remember(const ProgramIdentity& identity, const Program& program) {
     if (!is_on_device(identity)) return;
     programs[identity.text] = program;
@@ -187,7 +187,7 @@ void MachineJudge::take(const Machine& machine) {
   feed(feeds);
 }
 
-/// In order of time over all series: those of one scrape make one tick.
+/// Feeds all series in time order: the samples of one scrape make one tick.
 void MachineJudge::feed(std::vector<Feed>& feeds) {
   Batch batch;
   batch.samples.reserve(kBatch + feeds.size());
@@ -239,7 +239,7 @@ std::vector<GpuVerdict> MachineJudge::verdicts() const {
     order(gpu.alerts, [](const Alert& a, const Alert& b) { return a.raised < b.raised; });
     if (!series.suspicions.empty() && !series.suspicions.back().cleared && !series.suspicions.back().finding.leak)
       gpu.suspicion = series.suspicions.back();
-    if (!grows(gpu.verdict.finding)) gpu.verdict.finding.because = {};  // thousands of healthy ones: 300 bytes each
+    if (!grows(gpu.verdict.finding)) gpu.verdict.finding.because = {};  // saves 300 bytes for each healthy GPU
     if (const State::Known* known = state_->find(series.key)) {
       gpu.device.host = known->host;
       gpu.has_uuid = known->has_uuid;

@@ -1,4 +1,4 @@
-// MachineJudge: one machine of a fleet through the engine that every watch has.
+// MachineJudge: judges one machine of a fleet with the same engine as every watch.
 #pragma once
 
 #include <cstdint>
@@ -13,30 +13,30 @@
 
 namespace vramtrack::fleet {
 
-/// What became of one GPU.
+/// The verdict on one GPU.
 struct GpuVerdict {
-  DeviceInfo device;  ///< with its latest host, and its capacity where that is known
+  DeviceInfo device;  ///< with its latest host and, if known, its capacity
   bool has_uuid = false;
   Verdict verdict;
   std::vector<Alert>
       alerts;  ///< the alerts of leaks, in the order raised; those that are only shown have no paged_because
-  std::optional<Alert> suspicion;  ///< that stands, and is not shown as a leak
+  std::optional<Alert> suspicion;  ///< the active one, if it is not shown as a leak
   std::uint64_t used_bytes = 0;
   std::uint64_t samples = 0;
   Timestamp first;
   Timestamp last;
   std::vector<Tenancy> tenancies;
-  bool is_shared = false;    ///< several users' shares were added up
+  bool is_shared = false;    ///< the shares of several users were added up
   bool is_by_agent = false;  ///< vramtrack's own agent exports it
 
-  /// The alert that is active; nullptr: the GPU does not leak now.
+  /// The active alert; nullptr: the GPU does not leak now.
   [[nodiscard]] const Alert* leak() const;
-  /// People are notified of that: the engine's decision, when little time is left.
+  /// Whether people are notified: the engine decides that when little time is left.
   [[nodiscard]] bool is_paged() const;
-  /// An alert was raised and not withdrawn: what analyze's exit code 1 means.
+  /// Whether an alert was raised and not withdrawn, which analyze reports as exit code 1.
   [[nodiscard]] bool has_leaked() const;
-  /// All who had the GPU at `time`, or last before it: several pods share one by time-slicing or MPS, and which of them
-  /// a growth is of, nothing shows. Empty: nobody is known.
+  /// Everybody who used the GPU at `time`, or last before it: several pods can share it by time-slicing or MPS, and it
+  /// is unknown which of them grows. Empty: no user is known.
   [[nodiscard]] std::vector<const Workload*> users_at(Timestamp time) const;
 };
 
@@ -49,16 +49,16 @@ class MachineJudge {
   MachineJudge(const MachineJudge&) = delete;
   MachineJudge& operator=(const MachineJudge&) = delete;
 
-  /// Takes in what is later than what was taken in before; the rest is left out. A GPU that has another host now goes
-  /// on. O(samples).
+  /// Adds samples that are later than those already added and ignores the rest. A GPU continues even if its host has
+  /// changed. O(samples).
   void take(const Machine& machine);
-  /// Nothing more will come: a suspicion that is sure enough becomes a leak, as at the end of a recording.
+  /// States that no samples follow: a suspicion that is certain enough becomes a leak, as at the end of a recording.
   void end();
 
-  /// False while the capacity of one of its GPUs is not known.
+  /// False while the capacity of any of its GPUs is unknown.
   [[nodiscard]] bool knows_capacities() const;
   [[nodiscard]] std::vector<GpuVerdict> verdicts() const;
-  /// vramtrack.analysis.v1, one line per series; `from` stands for the files.
+  /// vramtrack.analysis.v1, one line per series; `from` is used in place of the files.
   [[nodiscard]] std::string json(const std::string& from) const;
 
  private:

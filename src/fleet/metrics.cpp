@@ -16,7 +16,7 @@ double seconds_of(Timestamp time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
-/// "x-0,y-0" of those who share a GPU. In one series: rules join it to others by the GPU.
+/// "x-0,y-0" for those who share a GPU. All are in one series, because rules join it to others by the GPU.
 template <class What>
 std::string all_of(const std::vector<const Workload*>& users, What what) {
   std::set<std::string> values;
@@ -27,8 +27,8 @@ std::string all_of(const std::vector<const Workload*>& users, What what) {
   return out;
 }
 
-/// The GPU, and who used it when its leak began. They stay the same as long as the leak does, and so do the alerts on
-/// it.
+/// The labels of the GPU and of those who used it when its leak began. They do not change during the leak, so alerts on
+/// it stay the same, too.
 Labels labels_of(const GpuVerdict& gpu, const Alert& leak) {
   const std::vector<const Workload*> users = gpu.users_at(leak.raised);
   return {{"UUID", gpu.device.id},

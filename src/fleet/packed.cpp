@@ -3,7 +3,7 @@
 namespace vramtrack::fleet {
 namespace {
 
-/// Small numbers of either sign become small numbers without one.
+/// Maps small numbers of either sign to small unsigned numbers.
 std::uint64_t zigzag(std::int64_t value) {
   return (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63);
 }
@@ -11,7 +11,7 @@ std::int64_t unzigzag(std::uint64_t value) {
   return static_cast<std::int64_t>(value >> 1) ^ -static_cast<std::int64_t>(value & 1);
 }
 
-/// Differences wrap around, as unsigned numbers do, and come back by wrapping around again.
+/// Wraps around, like unsigned numbers; wrapping around again restores the value.
 std::int64_t difference(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::int64_t>(a - b);
 }

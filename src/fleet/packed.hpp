@@ -1,4 +1,4 @@
-// PackedSeries: the samples of one series, compressed: about three bytes a sample, so that a whole page of a fleet fits
+// PackedSeries: the samples of one series, compressed to about three bytes each, so that a whole page of a fleet fits
 // into memory before it is judged.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace vramtrack::fleet {
 
-/// Milliseconds since 1970, as the server counts, and back.
+/// Milliseconds since 1970, as the server counts time, and back.
 inline std::int64_t ms_of(Timestamp time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
@@ -19,12 +19,12 @@ inline Timestamp time_of(std::int64_t time_ms) {
   return Timestamp{std::chrono::milliseconds{time_ms}};
 }
 
-/// Without undefined overflow, since the numbers come from a server.
+/// Wraps instead of overflowing, because the numbers come from a server.
 constexpr std::int64_t wrapping_sum(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 }
 
-/// One value as a server holds it: Prometheus counts milliseconds.
+/// One value as a server stores it: Prometheus counts in milliseconds.
 struct Point {
   std::int64_t time_ms = 0;
   double value = 0;
@@ -37,8 +37,8 @@ struct Reading {
   friend bool operator==(const Reading&, const Reading&) = default;
 };
 
-/// Append-only. Times are kept as differences of differences, bytes as differences, both as variable-length integers: a
-/// series with a regular scrape that does not change takes two bytes a sample. Not thread-safe.
+/// Append-only. Times are stored as differences of differences, bytes as differences, both as variable-length integers:
+/// a constant series with regular scrapes takes two bytes per sample. Not thread-safe.
 class PackedSeries {
  public:
   void append(std::int64_t time_ms, std::uint64_t bytes);
@@ -50,7 +50,7 @@ class PackedSeries {
   [[nodiscard]] bool is_sorted() const { return sorted_; }
   [[nodiscard]] std::size_t packed_bytes() const { return data_.capacity(); }
 
-  /// All of them appended to `out`, in the order of append(). O(size).
+  /// Appends all samples to `out`, in the order of append(). O(size).
   void unpack(std::vector<Reading>& out) const;
 
  private:

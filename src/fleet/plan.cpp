@@ -14,17 +14,17 @@ namespace {
 template <class T>
 using Answer = tl::expected<T, HttpFailure>;
 
-/// A page: about this many samples, so that it takes some ten megabytes and a second, with eight GPUs on each machine
-/// and a value every 15 s; and no more characters of names than VictoriaMetrics takes in a query (16 KiB).
+/// The size of a page: about this many samples, so that it takes some ten megabytes and one second with eight GPUs per
+/// machine and a value every 15 s; and no more characters of names than VictoriaMetrics accepts in a query (16 KiB).
 constexpr std::int64_t kPageSamples = 3'000'000;
-constexpr std::int64_t kSamplesPerHostAndMs = 15'000 / 8;  // milliseconds for one sample of a machine
+constexpr std::int64_t kSamplesPerHostAndMs = 15'000 / 8;  // milliseconds per sample of a machine
 constexpr std::size_t kPageCharacters = 10'000;
 
 Matcher metrics_of(const std::vector<std::string>& names) {
   return {"__name__", alternation_of(names), true};
 }
 
-/// What there is of an exporter's memory over time.
+/// The metrics with which an exporter reports memory over time.
 const Names& memory_names(const Exporter& exporter, bool has_free_only) {
   return has_free_only ? exporter.free : exporter.used;
 }
@@ -49,11 +49,11 @@ Query query_of(const Source& source, const Page::Part& part, const Names& metric
   return query;
 }
 
-/// For each name of a machine: by which sources it is read, and what it is there.
+/// For each name of a machine: the sources that have it, and its value there.
 using Places = std::map<std::string, std::vector<std::pair<std::size_t, std::string>>>;
 
-/// The machines of an exporter's series: for each label that may name them, its values where the labels before it are
-/// empty. Those with free memory only are added to those with used memory.
+/// Finds the machines of an exporter's series: for each label that may name them, its values where the preceding labels
+/// are empty. Machines that have only free memory are added to those with used memory.
 Answer<void> find_hosts(const Reader& reader, const Exporter& exporter, bool has_free_only, const PlanOptions& options,
                         Plan& plan, Places& hosts) {
   const auto has_used = [&](const std::string& host) {
@@ -85,8 +85,8 @@ Answer<void> find_hosts(const Reader& reader, const Exporter& exporter, bool has
   return {};
 }
 
-/// Which pods are exporters': those that are scraped as the GPUs are. Where that is not to be had, the labels of the
-/// GPUs are the only sign.
+/// Finds the exporters' pods: those scraped in the same way as the GPUs. If this information is not available, the
+/// GPUs' labels are the only sign.
 void learn_exporters(const Reader& reader, const Query& memory, Roster& roster) {
   const auto jobs = reader.label_values("job", memory);
   if (!jobs || jobs->empty()) return;
@@ -98,10 +98,10 @@ void learn_exporters(const Reader& reader, const Query& memory, Roster& roster) 
     for (const std::string& container : *containers) roster.add_exporter_container(container);
 }
 
-/// Which GPUs the machines have that the roster does not know.
+/// Finds the GPUs of machines that the roster does not know.
 Answer<void> learn_hosts(const Reader& reader, const Mapping& mapping, const PlanOptions& options, const Plan& plan,
                          const Places& hosts, Roster& roster) {
-  constexpr std::size_t kMostCharacters = 2000;  // some hundred machines with what ran on them
+  constexpr std::size_t kMostCharacters = 2000;  // about a hundred machines and their workloads
   std::map<std::size_t, std::vector<std::string>> unknown;
   for (const auto& [host, places] : hosts)
     if (!roster.knows(host))
@@ -176,7 +176,7 @@ Answer<Plan> make_plan(const Reader& reader, const Mapping& mapping, const PlanO
       if (free_only ? has_free : has_used)
         if (const auto found = find_hosts(reader, exporter, free_only, options, plan, names); !found)
           return tl::unexpected(found.error());
-    // A series without any label of a host: rare, and read with one request.
+    // Series without any label for a host: rare, and read with one request.
     std::vector<Matcher> empty;
     for (const std::string& label : exporter.host_labels) empty.push_back({label, "", false});
     if (is_in_shard("", options.shard)) {

@@ -18,14 +18,14 @@ template <class T>
 using Answer = tl::expected<T, Failure>;
 
 constexpr const char* kForm = "application/x-www-form-urlencoded";
-/// For answers that are kept as a whole: lists of names, and samples.
+/// The limit for answers that are kept as a whole: lists of names, and samples.
 constexpr std::size_t kMostNames = std::size_t{64} << 20U;
 constexpr std::size_t kMostSamples = std::size_t{256} << 20U;
-/// Longest for an answer that has nothing in it.
+/// The time limit for an answer without content.
 constexpr double kAsked_s = 30;
 /// Prometheus refuses more than 11,000 points per series in one answer.
 constexpr std::int64_t kMostSteps = 10'000;
-/// Of a server's words.
+/// The limit for a server's message.
 constexpr std::size_t kMostWhy = 300;
 
 std::string seconds_of(std::int64_t time_ms) {
@@ -45,7 +45,7 @@ Answer<std::string> whole_answer(const ServerAddress& server, HttpRequest reques
 }
 
 tl::unexpected<Failure> unusable(const ServerAddress& server, const Error& error) {
-  // Half a document, from a server that was stopped, looks like damage, too: another attempt is worth it.
+  // Half a document from a server that was stopped also looks damaged, so another attempt is worthwhile.
   return tl::unexpected<Failure>({Failure::Kind::passing, server.origin() + ": " + error.message});
 }
 
@@ -124,12 +124,12 @@ Answer<void> read_one(const ServerAddress& server, ReadPath path, double step_s,
   return read_ranges(server, step_s, query, sink, lacks);
 }
 
-/// A metric that nobody has: the answer is empty, and shows whether the server knows the request.
+/// Queries a metric that nobody has: the answer is empty, and shows whether the server supports the request.
 Answer<void> read_nothing(const ServerAddress& server, ReadPath path) {
   const Query nothing{{{"__name__", "vramtrack_no_such_metric", false}}, 1000, 2000};
   ServerAddress asked = server;
   asked.timeout_s = std::min(asked.timeout_s, kAsked_s);
-  std::string lacks;  // what is asked for next says it, too
+  std::string lacks;  // ignored: the next query reports it, too
   return read_one(
       asked, path, 30, nothing, [](const Labels&, const std::vector<Point>&) {}, lacks);
 }
@@ -176,7 +176,7 @@ Answer<ReadPath> Reader::ask(const ServerAddress& server) {
     const auto answered = read_nothing(server, path);
     if (answered) return path;
     if (why.find(answered.error().why) == std::string::npos) why += (why.empty() ? "" : "; ") + answered.error().why;
-    // A server that cannot be reached or refuses access fails with every method.
+    // A server that is unreachable or refuses access fails with every method.
     const bool knows_us_not = why.find(" 401") != std::string::npos || why.find(" 403") != std::string::npos;
     const bool is_cancelled = answered.error().kind == Failure::Kind::cancelled;
     if (answered.error().is_away || is_cancelled || knows_us_not)
@@ -232,7 +232,7 @@ Answer<void> Reader::read(const Query& query, const SeriesSink& sink) const {
 
 Answer<std::vector<Labels>> Reader::series(const Query& query) const {
   std::vector<Labels> out;
-  // As a form: the names of a hundred pods are longer than an address may be.
+  // Sent as a form: the names of a hundred pods do not fit into a URL.
   const HttpRequest request{"/api/v1/series",
                             fmt::format("match%5B%5D={}&start={}&end={}", percent_encoded(selector_of(query)),
                                         seconds_of(query.start_ms), seconds_of(query.end_ms)),

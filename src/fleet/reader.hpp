@@ -1,4 +1,4 @@
-// Reader: series from a Prometheus-compatible server, by the way that this server answers best.
+// Reader: reads series from a Prometheus-compatible server, by the best method that the server supports.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@
 
 namespace vramtrack::fleet {
 
-/// How samples are read, the best first.
+/// How samples are read, best method first.
 enum class ReadPath : std::uint8_t {
   remote_read,   ///< compressed chunks: Prometheus, Mimir, Cortex
   export_lines,  ///< VictoriaMetrics' /api/v1/export
-  query_range,   ///< resampled by the server: Thanos, managed services, everybody
+  query_range,   ///< resampled by the server: Thanos, managed services, all others
 };
 std::string_view to_string(ReadPath path);
 
@@ -29,44 +29,44 @@ struct ServerToRead {
   std::optional<ReadPath> path;
 };
 
-/// A server that does not answer now.
+/// A server that does not answer at present.
 struct AwayServer {
   std::string origin;
   HttpFailure failure;
 };
 
-/// One server or several, which are read as if they were one. Its functions block, may be called by several threads,
-/// and try nothing twice.
+/// One server, or several that are read as if they were one. Its functions block, may be called by several threads, and
+/// do not retry.
 class Reader {
  public:
-  /// `step_s`: of query_range, the time between two values; others give what is stored.
+  /// `step_s`: for query_range, the time between two values; the other methods return stored samples.
   Reader(ServerAddress server, ReadPath path, double step_s = 30)
       : servers_({{std::move(server), path}}), step_s_(step_s) {}
   Reader(std::vector<ServerToRead> servers, double step_s) : servers_(std::move(servers)), step_s_(step_s) {}
 
-  /// Asks `server` which of the ways it answers. Costs up to three small requests.
+  /// Determines which methods `server` supports. Costs up to three small requests.
   static tl::expected<ReadPath, HttpFailure> ask(const ServerAddress& server);
 
-  /// Those of its servers that answer now; `away` gets the others. One server whose path is known is not asked. Costs a
-  /// small request for each server, up to three where the path is not known yet. Not while another function runs.
+  /// A reader of the servers that answer now; `away` receives the others. A single server with a known path is not
+  /// queried. Costs one small request per server, up to three if its path is unknown. Not during another function.
   Reader answering(std::vector<AwayServer>& away);
 
-  /// All series of `query`, to `sink`. After a failure, what came before it is a part.
+  /// Passes all series of `query` to `sink`. After a failure, `sink` has received part of them.
   [[nodiscard]] tl::expected<void, HttpFailure> read(const Query& query, const SeriesSink& sink) const;
-  /// The values that the label `name` has in the series that match.
+  /// The values of the label `name` in the matching series.
   [[nodiscard]] tl::expected<std::vector<std::string>, HttpFailure> label_values(const std::string& name,
                                                                                  const Query& query) const;
 
-  /// The servers that answered with a part of what they have, and why, in their words: since the last call, of this
+  /// The servers that returned only part of their data, with the reason in their words: since the last call, for this
   /// reader and its copies. Thanos does so while one of its stores is away.
   [[nodiscard]] std::map<std::string, std::string> take_lacking() const;
 
-  /// The labels of the series that match: no samples.
+  /// The labels of the matching series, without samples.
   [[nodiscard]] tl::expected<std::vector<Labels>, HttpFailure> series(const Query& query) const;
 
   /// All servers, for messages.
   [[nodiscard]] std::string origin() const;
-  /// The paths by which they are read, for messages.
+  /// The methods by which they are read, for messages.
   [[nodiscard]] std::string paths() const;
   [[nodiscard]] std::size_t servers() const { return servers_.size(); }
 
@@ -82,10 +82,10 @@ class Reader {
   std::shared_ptr<Lacking> lacking_ = std::make_shared<Lacking>();
 };
 
-/// The matchers as PromQL writes them: {__name__="up",host=~"a|b"}.
+/// The matchers in PromQL syntax: {__name__="up",host=~"a|b"}.
 std::string selector_of(const Query& query);
 
-/// One of `values`, and nothing else, as a regular expression: "a\\.b|c".
+/// A regular expression that matches exactly one of `values`: "a\\.b|c".
 std::string alternation_of(const std::vector<std::string>& values);
 
 }  // namespace vramtrack::fleet

@@ -14,7 +14,7 @@
 namespace vramtrack::fleet {
 namespace {
 
-/// More than a server puts into a frame (1 MiB, unless somebody changed it): what claims to be longer is damaged.
+/// More than a server puts into a frame (1 MiB by default): a frame with a greater length is damaged.
 constexpr std::uint64_t kMostFrame = 256ULL * 1024 * 1024;
 constexpr std::uint64_t kMostAnswer = 1024ULL * 1024 * 1024;
 
@@ -43,7 +43,7 @@ bool read_label(std::string_view message, Labels& out) {
   return fields.is_complete();
 }
 
-/// Chunks reach over the ends of the query; points outside were not asked for.
+/// Removes points outside the query, because chunks extend beyond its ends.
 void cut(std::vector<Point>& points, const Query& query) {
   std::erase_if(points, [&](const Point& p) { return p.time_ms < query.start_ms || p.time_ms > query.end_ms; });
 }
@@ -132,7 +132,7 @@ Status ChunkedAnswer::read_frame(std::string_view message) {
         if (chunk.number() == 4) data = chunk.bytes();
       }
       if (!chunk.is_complete()) return fail(kNoMessage);
-      if (type != 1) continue;  // a histogram: no metric of memory is one
+      if (type != 1) continue;  // a histogram: no memory metric is one
       if (const Status decoded = decode_xor_chunk(data, points_); !decoded) return decoded;
     }
     if (!series.is_complete()) return fail(kNoMessage);

@@ -1,5 +1,5 @@
 // Prometheus's remote read (https://prometheus.io/docs/prometheus/latest/querying/remote_read_api/): the request, and
-// what comes back: frames of compressed chunks, or one compressed message with samples.
+// the answer, as frames of compressed chunks or as one compressed message with samples.
 #pragma once
 
 #include <cstdint>
@@ -14,36 +14,36 @@
 
 namespace vramtrack::fleet {
 
-/// name="value", or name=~"value" where `is_regex`.
+/// name="value", or name=~"value" if `is_regex`.
 struct Matcher {
   std::string name;
   std::string value;
   bool is_regex = false;
 };
 
-/// All series that all matchers hold for, from `start_ms` to `end_ms`, both included.
+/// All series that match every matcher, from `start_ms` to `end_ms`, inclusive.
 struct Query {
   std::vector<Matcher> matchers;
   std::int64_t start_ms = 0;
   std::int64_t end_ms = 0;
 };
 
-/// Gets the series as they come. A series may come in several pieces, each with its labels; the points of one piece are
-/// in the server's order and lie within the query's time.
+/// Receives the series as they arrive. A series may come in several pieces, each with its labels; the points of one
+/// piece are in the server's order and within the time of the query.
 using SeriesSink = std::function<void(const Labels& labels, const std::vector<Point>& points)>;
 
-/// The body of the request, compressed as the protocol wants it. It asks for chunks, and accepts samples.
+/// The body of the request, compressed as the protocol requires. It requests chunks, and also accepts samples.
 std::string remote_read_request(const Query& query);
 
-/// Reads the streamed answer piece by piece: frames of a length, a CRC-32C and a ChunkedReadResponse. Not thread-safe.
+/// Reads the streamed answer piece by piece: frames of length, CRC-32C and ChunkedReadResponse. Not thread-safe.
 class ChunkedAnswer {
  public:
   /// `sink` must outlive this.
   ChunkedAnswer(const Query& query, const SeriesSink& sink) : query_(query), sink_(sink) {}
 
-  /// Takes the next bytes of the answer. After an Error (damaged bytes; it names their offset) nothing more is read.
+  /// Processes the next bytes. After an Error (damaged bytes; it names their offset), further bytes are ignored.
   Status take(std::string_view bytes);
-  /// At the end of the answer: an Error when it stops within a frame.
+  /// Call it at the end of the answer: an Error if it stops within a frame.
   [[nodiscard]] Status end() const;
 
  private:
@@ -56,10 +56,10 @@ class ChunkedAnswer {
   std::vector<Point> points_;
 };
 
-/// One frame of an answer around `message`, as a server sends it: for those who test.
+/// One frame of an answer around `message`, in the format of a server. For tests.
 std::string framed(std::string_view message);
 
-/// Reads the other answer, a whole ReadResponse with samples: what servers send that cannot stream chunks.
+/// Reads the other form of answer, a whole ReadResponse with samples: servers that cannot stream chunks send it.
 Status read_sampled_answer(std::string_view body, const Query& query, const SeriesSink& sink);
 
 }  // namespace vramtrack::fleet

@@ -1,4 +1,4 @@
-// Roster: which names are one machine, and which pods export instead of work.
+// Roster: which names belong to one machine, and which pods are exporters rather than work.
 #pragma once
 
 #include <map>
@@ -12,23 +12,23 @@ namespace vramtrack::fleet {
 
 struct Identity;
 
-/// A machine's name is what a scrape happens to call it: its node, the exporter's pod, an address. Names under which
-/// one GPU was seen, at one time or another, are one machine's. Remembers all it was given. Used from one thread.
+/// A scrape may call a machine by its node, by the exporter's pod or by an address. Names under which the same GPU was
+/// seen, at any time, belong to one machine. Remembers everything it is given. Used from one thread.
 class Roster {
  public:
-  /// A GPU was seen on a host of this name.
+  /// Records that a GPU was seen on a host with this name.
   void add(const Identity& seen);
-  /// There is such a machine.
+  /// Records that a machine has this name.
   void add_host(const std::string& host) { parents_.try_emplace(host, host); }
-  /// Whether a GPU of that id was seen on a host that has a name.
+  /// Whether a GPU with that id was seen on a host that has a name.
   [[nodiscard]] bool has_gpu(const DeviceInfo& device) const {
     return host_of_gpu_.contains(device.parent_id.empty() ? device.id : device.parent_id);
   }
   [[nodiscard]] bool knows(const std::string& host) const { return parents_.contains(host); }
-  /// The name that stands for all of the machine's: the first of them by alphabet, the same for whoever asks.
+  /// The name that represents all names of the machine: the first alphabetically, so the same for every caller.
   [[nodiscard]] std::string machine_of(const std::string& host) const;
 
-  /// A pod, or a container, that is scraped: an exporter.
+  /// Records that a pod or container is scraped, so that it is an exporter.
   void add_exporter_pod(const std::string& pod) { pods_.insert(pod); }
   void add_exporter_container(const std::string& container) { containers_.insert(container); }
   [[nodiscard]] bool is_exporter_pod(const std::string& pod) const { return pods_.contains(pod); }
@@ -37,7 +37,7 @@ class Roster {
   }
 
  private:
-  std::map<std::string, std::string> parents_;  ///< towards the first name; that one is its own
+  std::map<std::string, std::string> parents_;  ///< leads to the first name, which is its own parent
   std::unordered_map<std::string, std::string> host_of_gpu_;
   std::unordered_set<std::string> pods_, containers_;
 };

@@ -19,8 +19,8 @@ namespace {
 using Failure = HttpFailure;
 
 constexpr int kAttempts = 3;
-/// Rounds in which the capacity of GPUs is looked for that have none yet: those that are gone, or had another host,
-/// were there at other times.
+/// How many times to look for missing capacities: GPUs that have disappeared, or had another host, were there at other
+/// times.
 constexpr int kCapacityRounds = 4;
 
 /// Retries transient failures.
@@ -41,8 +41,8 @@ auto persistently(const ScanOptions& options, std::uint64_t& retried, Request re
   return answer;
 }
 
-/// All samples of a page, and the capacities of its GPUs. The whole is one attempt: an answer that broke off is read
-/// again.
+/// Reads all samples of a page, and the capacities of its GPUs, in one attempt: after an incomplete answer, everything
+/// is read again.
 tl::expected<Gpus, Failure> read_once(const Reader& reader, const Mapping& mapping, const Plan& plan,
                                       const PageRequest& request, Roster& roster) {
   const Page& page = request.page;
@@ -95,7 +95,7 @@ std::vector<Machine> read_page(const Reader& reader, const Mapping& mapping, con
     into.samples += gpus->samples();
     into.blank_values += gpus->blank_values();
     into.unnamed_series += gpus->unnamed_series();
-    // A server that gives more than was asked for is not believed: each machine has one page.
+    // Data that was not requested is ignored: each machine is in one page.
     for (auto& [host, machine] : gpus->take())
       if (request.page.hosts.empty() ? host.empty()
                                      : std::binary_search(request.page.hosts.begin(), request.page.hosts.end(), host))
@@ -178,7 +178,7 @@ tl::expected<Scan, Failure> scan(const Reader& reader, const Mapping& mapping, c
     out.machines.push_back(std::move(verdict));
     progress(out.machines.size(), plan->hosts, samples);
   });
-  Scan read;  // what the reading alone writes
+  Scan read;  // written only by the reading thread
   for (const Page& page : plan->pages) {
     if (options.is_cancelled()) break;
     for (Machine& machine : read_page(reader, mapping, *plan, {page, options.plan, true}, options, roster, read))

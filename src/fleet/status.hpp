@@ -1,4 +1,4 @@
-// What a fleet that is watched looks like now: as JSON for the page, and as metrics. Pure.
+// The current state of a watched fleet: as JSON for the page, and as metrics. Pure.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ struct PassStatus {
   std::uint64_t passes = 0;
   std::uint64_t failed_passes = 0;
   std::uint64_t samples = 0;  ///< the samples of all passes
-  std::string trouble;        ///< why the last one failed; empty: it did not
+  std::string trouble;        ///< why the last pass failed; empty: it succeeded
 };
 
 /// vramtrack.fleet.v1: one object (docs/fleet.md).
 std::string fleet_json(const Scan& scan, const FleetFindings& found, const ScanWords& words, const PassStatus& status);
 
-/// Prometheus' text format. The verdicts have the names and labels of the agent's (docs/METRICS.md), of GPUs that leak
-/// alone; GPUs that an agent watches are left out, for the agent exports them itself.
+/// Prometheus' text format. The verdicts have the names and labels of the agent's (docs/METRICS.md), and only for GPUs
+/// that leak. GPUs that an agent watches are left out, because the agent exports them itself.
 std::string fleet_metrics(const Scan& scan, const FleetFindings& found, const PassStatus& status);
 
 }  // namespace vramtrack::fleet

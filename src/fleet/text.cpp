@@ -118,7 +118,7 @@ std::string what_is_missing(const Scan& scan, const FleetFindings& found) {
   return out + unknown_metrics_text(scan.unknown);
 }
 
-/// Where a job leaks on one of its nodes, that may well be chance: of many such findings only the number is shown.
+/// A job that leaks on only one of its nodes may well do so by chance: of many such findings, only the number is shown.
 std::string findings_text(const std::vector<FleetFinding>& findings) {
   constexpr double kSure = 0.05;
   constexpr std::size_t kMostUnsure = 3;

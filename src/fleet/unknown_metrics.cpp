@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMost = 12;
 
-/// For the server: what cannot be one of ours need not be sent.
+/// The filter for the server, so that it does not send metrics that cannot match.
 constexpr const char* kOfGpus =
     "(?i).*(gpu|vram|npu|xpu|hbm|gram|mlu|dcu|gcu|hpu|gaudi|accelerator|cuda|rocm|_fb_|framebuffer).*";
 
@@ -25,7 +25,7 @@ bool has_any(const std::string& text, const std::array<std::string_view, N>& wor
   return std::any_of(words.begin(), words.end(), [&](std::string_view w) { return text.find(w) != std::string::npos; });
 }
 
-/// The words of a name: "hami", "vgpu", "memory".
+/// The words in a name: "hami", "vgpu", "memory".
 std::vector<std::string> words_of_name(const std::string& name) {
   std::vector<std::string> out = {""};
   for (const char c : name)
@@ -43,7 +43,7 @@ std::string first_label(const Labels& labels, std::initializer_list<std::string_
   return {};
 }
 
-/// A label whose value is a UUID of a GPU, whatever it is called.
+/// A label with the UUID of a GPU as its value, whatever the label's name.
 std::string uuid_label(const Labels& labels) {
   for (const auto& [label, value] : labels)
     if (value.starts_with("GPU-") || value.starts_with("MIG-")) return label;
@@ -60,14 +60,14 @@ bool looks_like_used_gpu_memory(const std::string& name) {
   constexpr std::array<std::string_view, 7> kMemory = {"mem",  "vram",        "_fb_",      "hbm",
                                                        "gram", "framebuffer", "used_bytes"};
   constexpr std::array<std::string_view, 4> kUsed = {"used", "usage", "in_use", "allocated"};
-  // What is counted, limited or only a share; events; and what else has memory in its name.
+  // Counters, limits, shares, events, and other names that contain "memory".
   constexpr std::array<std::string_view, 37> kNot = {
       "total",   "free",    "limit",    "max",       "peak",  "percent", "ratio",    "util",    "bandwidth", "clock",
       "temp",    "ecc",     "error",    "copy",      "rate",  "bar1",    "power",    "_count",  "_sum",      "_bucket",
       "quota",   "request", "capacity", "available", "cache", "cpu",     "host_mem", "throttl", "voltage",   "fan",
       "per_sec", "read",    "write",    "retired",   "remap", "pcie",    "module"};
   const std::string text = lower(name);
-  // "..._utilization_..." is a share; "host_gpu" is not memory of a host.
+  // "..._utilization_..." is a share; "host_gpu" is not the memory of a host.
   return has_any(text, kDevices) && has_any(text, kMemory) && has_any(text, kUsed) && !has_any(text, kNot);
 }
 
@@ -92,7 +92,7 @@ std::vector<UnknownMetric> unknown_metrics(const Reader& reader, const Mapping& 
   query.matchers.push_back({"__name__", kOfGpus, true});
   const auto names = reader.label_values("__name__", query);
   if (!names) return {};
-  // An exporter that is read reports the same under more than one name: "DCGM_FI_DEV_FB_USED" and "..._USED_PERCENT".
+  // A known exporter reports the same memory under several names: "DCGM_FI_DEV_FB_USED" and "..._USED_PERCENT".
   std::set<std::string> read;
   for (const std::string& name : *names)
     if (mapping.find(name)) read.insert(words_of_name(name).front());

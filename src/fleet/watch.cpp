@@ -10,7 +10,7 @@
 namespace vramtrack::fleet {
 namespace {
 
-/// An exporter may come that has the capacities or images that none had so far: they are looked for again in every so
+/// A new exporter may have capacities or images that were missing so far, so they are looked for again once in this
 /// many passes.
 constexpr std::uint64_t kCapacityEvery = 20;
 
@@ -19,8 +19,8 @@ constexpr std::uint64_t kCapacityEvery = 20;
 struct FleetWatch::Watched {
   explicit Watched(const Config& config) : judge(config) {}
   MachineJudge judge;
-  std::optional<std::int64_t> read_until_ms;  ///< nullopt: it was never read
-  std::int64_t last_ms = 0;                   ///< of its samples
+  std::optional<std::int64_t> read_until_ms;  ///< nullopt: it has never been read
+  std::int64_t last_ms = 0;                   ///< of its last sample
 };
 
 FleetWatch::FleetWatch(Reader reader, const Mapping& mapping, WatchOptions options)
@@ -28,7 +28,7 @@ FleetWatch::FleetWatch(Reader reader, const Mapping& mapping, WatchOptions optio
 FleetWatch::~FleetWatch() = default;
 
 void FleetWatch::judge(const Machine& machine) {
-  // Each machine is in one page: no other thread has this one. The map does not change while the judges run.
+  // Each machine is in one page, so no other thread uses this entry. The map does not change while the judges run.
   Watched& watched = *machines_.at(machine.host);
   watched.judge.take(machine);
   const auto place = std::lower_bound(latest_.machines.begin(), latest_.machines.end(), machine.host,
@@ -51,7 +51,7 @@ tl::expected<void, HttpFailure> FleetWatch::pass(std::int64_t now_ms) {
   if (!plan) return tl::unexpected(plan.error());
   read.unknown = passes_ == 0 ? unknown_metrics(*here_, mapping_, asking.plan) : std::move(latest_.unknown);
   join();
-  // Every machine has its place before the judges begin. Those of no name may come in any page.
+  // Every machine has its entry before the judges begin. Those without a name may come in any page.
   std::size_t most_hosts = 1;
   const auto place_for = [&](const std::string& host) {
     auto& watched = machines_[host];
@@ -69,7 +69,7 @@ tl::expected<void, HttpFailure> FleetWatch::pass(std::int64_t now_ms) {
     Work work(options_.scan.threads, most_hosts, [this](const Machine& machine) { judge(machine); });
     bool is_part = false;
     for (const Page& page : plan->pages) {
-      // By how far their machines were read: those of a page nearly always agree.
+      // Grouped by how far their machines have been read: those of a page nearly always agree.
       std::map<std::int64_t, std::vector<std::string>> by_start;
       const std::vector<std::string> nameless = {""};
       for (const std::string& host : page.hosts.empty() ? nameless : page.hosts) {
@@ -88,7 +88,7 @@ tl::expected<void, HttpFailure> FleetWatch::pass(std::int64_t now_ms) {
         std::vector<Machine> machines =
             read_page(*here_, mapping_, *plan, std::move(request), options_.scan, roster_, read);
         std::vector<std::string> failed;
-        // What a partial answer lacks is read later, when it is available.
+        // Data missing from a partial answer is read later, when it is available.
         is_part = take_lacking(*here_, read) || is_part;
         if (is_part)
           for (const std::string& host : hosts)
@@ -117,7 +117,7 @@ tl::expected<void, HttpFailure> FleetWatch::pass(std::int64_t now_ms) {
 }
 
 void FleetWatch::join() {
-  std::map<std::string, std::vector<std::string>> joined;  // by the name that stands for them: the names until now
+  std::map<std::string, std::vector<std::string>> joined;  // by the name that represents them: their names so far
   for (const auto& [host, watched] : machines_) joined[roster_.machine_of(host)].push_back(host);
   for (const auto& [name, hosts] : joined) {
     if (hosts.size() == 1 && hosts.front() == name) continue;

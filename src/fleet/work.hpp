@@ -1,4 +1,4 @@
-// Work: machines on their way from the thread that reads to the threads that judge.
+// Work: passes machines from the thread that reads to the threads that judge.
 #pragma once
 
 #include <condition_variable>
@@ -15,8 +15,8 @@
 
 namespace vramtrack::fleet {
 
-/// `threads` threads that call `judge` for each machine that is put. At most `most` wait: put() blocks then, which
-/// bounds the memory. finish() waits until all are judged; the destructor, too.
+/// `threads` threads call `judge` for each machine passed to put(). At most `most` wait; then put() blocks, which
+/// bounds the memory. finish() waits until all are judged, and so does the destructor.
 class Work {
  public:
   Work(unsigned threads, std::size_t most, std::function<void(const Machine&)> judge)

@@ -8,7 +8,7 @@
 namespace vramtrack::fleet {
 namespace {
 
-/// Bits from the highest of each byte on. Past the end it gives zeros and remembers.
+/// Reads bits, starting with the highest of each byte. Past the end it returns zeros and remembers that.
 class BitReader {
  public:
   explicit BitReader(std::string_view bytes) : bytes_(bytes) {}
@@ -56,11 +56,11 @@ class BitReader {
  private:
   std::string_view bytes_;
   std::size_t at_ = 0;
-  unsigned used_ = 0;  ///< bits of the byte at at_
+  unsigned used_ = 0;  ///< bits used of the byte at at_
   bool ended_ = false;
 };
 
-/// The difference of two steps between times: a prefix gives its number of bits.
+/// The difference between two time steps: a prefix gives its number of bits.
 std::int64_t delta_of_delta(BitReader& in) {
   unsigned size = 0;
   if (!in.bit()) return 0;
@@ -73,12 +73,12 @@ std::int64_t delta_of_delta(BitReader& in) {
   else
     return static_cast<std::int64_t>(in.bits(64));
   const std::uint64_t bits = in.bits(size);
-  // Prometheus counts from -(2^(size-1))+1 to 2^(size-1): the half itself is positive.
+  // Prometheus counts from -(2^(size-1))+1 to 2^(size-1), so the half itself is positive.
   return bits > (std::uint64_t{1} << (size - 1)) ? static_cast<std::int64_t>(bits) - (std::int64_t{1} << size)
                                                  : static_cast<std::int64_t>(bits);
 }
 
-/// The values: each XORed with the one before, and of that the bits between the zeros at both ends.
+/// The values: each is XORed with the previous one and stored without its leading and trailing zeros.
 class ValueReader {
  public:
   explicit ValueReader(std::uint64_t first) : bits_(first) {}
@@ -90,7 +90,7 @@ class ValueReader {
       const auto width = static_cast<unsigned>(in.bits(6));
       width_ = width == 0 ? 64 : width;
     }
-    if (leading_ + width_ > 64) width_ = 64 - leading_;  // of a damaged chunk
+    if (leading_ + width_ > 64) width_ = 64 - leading_;  // in a damaged chunk
     bits_ ^= in.bits(width_) << (64 - leading_ - width_);
     return std::bit_cast<double>(bits_);
   }

@@ -1,5 +1,5 @@
-// The chunks in which Prometheus keeps samples, as remote read streams them: "XOR" of tsdb/docs/format/chunks.md, after
-// Pelkonen et al., "Gorilla: A Fast, Scalable, In-Memory Time Series Database", VLDB 2015.
+// The chunks in which Prometheus stores samples, as remote read streams them: "XOR" in tsdb/docs/format/chunks.md,
+// after Pelkonen et al., "Gorilla: A Fast, Scalable, In-Memory Time Series Database", VLDB 2015.
 #pragma once
 
 #include <string_view>
@@ -10,8 +10,8 @@
 
 namespace vramtrack::fleet {
 
-/// Appends the samples of `chunk` to `out`, whatever their values: NaN marks a series that ended. An error says where
-/// the bytes end too early; what was decoded before it stays. Pure; about 15 ns a sample.
+/// Appends the samples of `chunk` to `out`, with any values: NaN marks a series that ended. An error states where the
+/// bytes end too early; samples decoded before it are kept. Pure; about 15 ns per sample.
 Status decode_xor_chunk(std::string_view chunk, std::vector<Point>& out);
 
 }  // namespace vramtrack::fleet

@@ -50,7 +50,7 @@ std::string eta_of(const PeriodReport& report, const PeriodSeries& s) {
   return s.has_verdict && oom_in_s ? report.scale.eta(*oom_in_s) : "";
 }
 
-/// When memory is predicted to end, as times: a report is read later than the moment from which "in 0h 47m" counts.
+/// The predicted time of running out, as a time of day: "in 0h 47m" is wrong by the time a report is read.
 std::string predicted_end_of(const PeriodReport& report, const PeriodSeries& s) {
   const Finding& f = s.view.verdict.finding;
   if (!s.has_verdict || s.gone || !f.leak || !f.oom_in_s || !s.view.last || report.scale.counts_steps()) return {};
@@ -96,7 +96,7 @@ std::vector<DescribedSeries> describe_all(const PeriodReport& report) {
   return out;
 }
 
-/// What happened in the period and is over; empty: nothing.
+/// Past events of the period; empty if there are none.
 std::string past_words(const PeriodReport& report, std::size_t devices) {
   std::vector<const SeriesView*> ran_out;
   for (const PeriodSeries& s : report.series) {
@@ -118,7 +118,7 @@ std::string title_of(const PeriodReport& report) {
   if (machine.matter == Matter::no_device) return "no samples";
   if (machine.matter < Matter::ended)
     if (std::string past = past_words(report, machine.devices); !past.empty()) return past;
-  std::optional<Interval> first;  ///< the first to run out of memory
+  std::optional<Interval> first;  ///< that of the first device to run out of memory
   if (machine.matter == Matter::leaking)
     for (const SeriesView* s : machine.subjects)
       if (const auto& its = s->verdict.finding.oom_in_s; its && (!first || its->mid < first->mid)) first = its;
@@ -165,7 +165,7 @@ Table gpu_table(const PeriodReport& report, const std::vector<DescribedSeries>& 
   return out;
 }
 
-/// The device's processes: those that grow or had an alert, then the greatest.
+/// The device's processes: those that grow or had an alert, then the largest.
 void process_table(const PeriodReport& report, const std::vector<DescribedSeries>& words, const std::string& device_id,
                    std::vector<Block>& blocks) {
   std::vector<const DescribedSeries*> all;
@@ -225,7 +225,7 @@ void device_section(const PeriodReport& report, const std::vector<DescribedSerie
   process_table(report, all, s.view.key.device_id, blocks);
 }
 
-/// Sections for drivers that report what processes hold but not what the card holds.
+/// Sections for drivers that report the memory of processes but not that of the card.
 void device_less_sections(const PeriodReport& report, const std::vector<DescribedSeries>& all,
                           std::vector<Block>& blocks) {
   std::vector<std::string> done;

@@ -1,4 +1,4 @@
-// Document: a report as blocks, so that all readable forms have the same content. The forms escape the raw texts.
+// Document: a report as blocks, so that all readable forms have the same content. Each form escapes the raw texts.
 #pragma once
 
 #include <cstddef>

@@ -90,7 +90,7 @@ Status ReportGatherer::play(Source& source, Catalog& catalog, bool is_closed) {
     take(tick, catalog);
     return true;
   };
-  // What came before the range decides how its verdicts begin.
+  // Samples before the range determine its first verdicts.
   read_ = read_ticks(source, taker, {std::nullopt, range_.to});
   if (is_closed && read_.at_end) engine_->end_of_recording();
   keep_views();
@@ -100,7 +100,7 @@ Status ReportGatherer::play(Source& source, Catalog& catalog, bool is_closed) {
   return read_.broken ? Status(fail(*read_.broken)) : Status();
 }
 
-/// Where samples are gone, their summaries remain.
+/// Summaries remain where samples have been deleted.
 void ReportGatherer::add_summaries(StoreReader& reader, const Catalog& catalog) {
   const auto raw = reader.raw_extent();
   if (!raw) return report_.warnings.push_back(raw.error().message);
@@ -112,7 +112,7 @@ void ReportGatherer::add_summaries(StoreReader& reader, const Catalog& catalog) 
   if (raw_begin && (!before.to || *raw_begin < *before.to)) before.to = raw_begin;
   for (const SeriesExtent& extent : *extents) {
     if ((before.to && extent.first >= *before.to) || (before.from && extent.last < *before.from)) continue;
-    // Minutes if they are kept, else hours; a time that both cover is taken only once.
+    // Minutes if they are kept, otherwise hours; a time covered by both is added only once.
     auto minutes = reader.rollups(extent.key, Resolution::minute, before);
     TimeRange older = before;
     if (minutes && !minutes->empty()) older.to = minutes->front().start;
@@ -198,7 +198,7 @@ void ReportGatherer::assemble(const Catalog& catalog) {
     }
     known.view.alerts.clear();
     std::erase_if(known.view.suspicions, [&](const Alert& suspicion) { return !stood_in_range(suspicion); });
-    // An alert that was active when its samples ended, before the period, says nothing about the period.
+    // An alert that was active when its samples ended, before the period, has no meaning for the period.
     if (s.history.empty() && (!range_.from || known.last < *range_.from)) continue;
     if (s.history.empty() && s.alerts.empty()) continue;
     s.has_verdict = known.judged;
@@ -226,7 +226,7 @@ void ReportGatherer::assemble(const Catalog& catalog) {
     if (index_a != index_b) return index_a < index_b;
     if (a.view.key.device_id != b.view.key.device_id) return a.view.key.device_id < b.view.key.device_id;
     if (!process_a) return false;
-    // Living processes first, the worst of them at the top.
+    // Living processes first, worst first.
     const bool ended_a = a.gone || a.view.ended;
     const bool ended_b = b.gone || b.view.ended;
     if (ended_a != ended_b) return ended_b;

@@ -15,18 +15,18 @@
 
 namespace vramtrack {
 
-/// Use once. Up to a day before the range is judged too, so that the verdicts match those of a watch; charts, alerts
-/// and figures cover only the range. What is read before a failure is still reported. Cost: that of a replay, plus
-/// about 10 ns per sample.
+/// Use once. Up to a day before the range is judged, too, so that the verdicts match those of a watch; charts, alerts
+/// and figures cover only the range. Data read before a failure is still reported. Cost: that of a replay, plus about
+/// 10 ns per sample.
 class ReportGatherer {
  public:
-  /// `advice`: what to do about a period without samples.
+  /// `advice`: the remedy to suggest for a period without samples.
   ReportGatherer(const Config& config, TimeRange range, std::string advice = "give another period")
       : config_(config), range_(range), advice_(std::move(advice)) {}
 
   /// For files that form one recording. For a store, reports the live watch's conclusions, regardless of today's
-  /// detector. Errors: those of plan_one_recorded() and of opening, and an empty range (the error says what there
-  /// is).
+  /// detector. Errors: those of plan_one_recorded() and of opening, and an empty range (the error states which times
+  /// are available).
   Result<PeriodReport> gather(const RecordedInfo& kind, const std::vector<std::string>& files, const LogOptions& logs);
 
  private:
@@ -63,7 +63,7 @@ class ReportGatherer {
   std::optional<Timestamp> recording_begin_;
   TicksRead read_;
   std::vector<Notice> notices_;
-  std::vector<std::string> findings_;  ///< the findings of the last watch, next to its series
+  std::vector<std::string> findings_;  ///< those of the last watch, next to its series
   bool alerts_are_recorded_ = false;
   PeriodReport report_;
 };

@@ -103,7 +103,7 @@ const std::vector<HistoryPoint>& Histories::points(const SeriesKey& key) {
   static const std::vector<HistoryPoint> none;
   const auto it = all_.find(key);
   if (it == all_.end()) return none;
-  // A bucket that got a utilisation but no sample says nothing about memory.
+  // A bucket with a utilisation but no sample has no information about memory.
   std::erase_if(it->second, [](const HistoryPoint& p) { return p.count == 0; });
   return it->second;
 }

@@ -21,25 +21,25 @@ struct HistoryPoint {
   std::uint64_t max = 0;
   double mean = 0;
   std::uint64_t count = 0;
-  std::optional<double> utilisation;  ///< a device's highest, 0..1, if it was reported
+  std::optional<double> utilisation;  ///< the highest of a device, 0..1, if it was reported
 };
 
-/// Samples in, buckets out. The width begins at one second and doubles when a series has too many buckets; bounds
-/// are multiples of it since the epoch, so that buckets of different series cover the same times. Memory:
-/// kMostPoints per series. Samples of one series come in time order.
+/// Collects samples into buckets. Their width starts at one second and doubles when a series has too many buckets;
+/// bounds are multiples of it since the epoch, so that the buckets of all series cover the same times. Memory:
+/// kMostPoints per series. Samples of one series must be in time order.
 class Histories {
  public:
   static constexpr std::size_t kMostPoints = 480;
 
   void add(const SeriesKey& key, Timestamp time, std::uint64_t bytes);
-  /// A summary of `count` samples that lie within one stretch from `start`; none of them is later than what is
-  /// added next.
+  /// Adds a summary of `count` samples within one interval from `start`; all of them must precede those added
+  /// next.
   void add(const SeriesKey& key, const HistoryPoint& summary);
   void add_utilisation(const std::string& device_id, Timestamp time, double ratio);
-  /// The highest utilisation of an interval, for all buckets that overlap [from, to). Creates no buckets.
+  /// Adds the highest utilisation of an interval to all buckets that overlap [from, to). Creates no buckets.
   void add_utilisation(const std::string& device_id, Timestamp from, Timestamp to, double ratio);
 
-  /// The points of `key`, of the same width for all series. Empty when it has none.
+  /// The points of `key`, with the same width for all series. Empty if it has none.
   [[nodiscard]] const std::vector<HistoryPoint>& points(const SeriesKey& key);
   [[nodiscard]] std::vector<SeriesKey> keys() const;
   [[nodiscard]] double width_s() const { return seconds_between(Timestamp{}, Timestamp{width_}); }

@@ -1,4 +1,4 @@
-// The period report as one page: no scripts, no references to other files, its data included.
+// The period report as one page: no scripts, no references to other files, all data included.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -106,8 +106,8 @@ class Html {
       out += t.prose ? "<tr class=\"told\">" : "<tr>";
       for (std::size_t c = 0; c < columns && c < t.rows[r].size(); ++c) {
         std::string cell = with_whole_times(t.rows[r][c]);
-        // Only the verdict's words are coloured: the words carry the same information as the colour. One element in
-        // each cell, since a phone lays out its elements in columns.
+        // Only the verdict's words are coloured: they carry the same information as the colour. Each cell has one
+        // element, because a phone lays out its elements in columns.
         if (t.header[c] == "verdict" || (t.header[c] == "end" && is_bad(tone)))
           cell = fmt::format("<span class=\"{}\">{}</span>", tone_class(tone), cell);
         else if (cell.find('<') != std::string::npos)

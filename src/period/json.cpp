@@ -16,7 +16,7 @@ namespace {
 
 using json = Json;
 
-/// Finite, to six significant digits.
+/// Rounded to six significant digits; always finite.
 double number(double value) {
   if (!std::isfinite(value) || value == 0) return 0;
   const double magnitude = std::pow(10.0, 5 - std::floor(std::log10(std::abs(value))));
@@ -103,7 +103,7 @@ json money_json(const PeriodReport& report) {
   return out;
 }
 
-/// Its figures have no names, so they are scaled here.
+/// Its figures have no units in their names, so they are scaled here.
 json history_json(const PeriodReport& report, const PeriodSeries& s) {
   json out = json::array();
   const double unit = scaled_name("bytes", report.scale).factor;
@@ -120,7 +120,7 @@ json history_json(const PeriodReport& report, const PeriodSeries& s) {
 }
 
 /// The lines of docs/formats/analysis.md, so that a series has the same content in every output, and a device and its
-/// processes share their conclusion.
+/// processes have the same conclusion.
 std::vector<json> analysis_lines(const PeriodReport& report) {
   View view;
   view.clock_is_relative = report.clock_is_relative;

@@ -1,4 +1,4 @@
-// The work lost in crashes, both predicted and actual. docs/report.md defines every figure.
+// The work lost in predicted and actual crashes. docs/report.md defines every figure.
 #include "period/lost_work.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ Interval sum(const Interval& a, const Interval& b) {
 
 using Processes = std::vector<const PeriodSeries*>;
 
-/// The processes of `job` of which `chosen` is true.
+/// The processes of `job` for which `chosen` is true.
 template <class Chosen>
 Processes members(const PeriodReport& report, const JobName& job, Chosen chosen) {
   Processes out;
@@ -159,7 +159,7 @@ const PeriodSeries* ended_process(const PeriodReport& report, const PeriodSeries
     if (is_process(s) && run.pid != 0 && s.view.key.pid == run.pid &&
         device_key(s.view.key) == device_key(device.view.key) && s.first_seen && *s.first_seen <= *run.end &&
         (latest == nullptr || *s.first_seen > *latest->first_seen))
-      latest = &s;  // a log may have two processes with one pid
+      latest = &s;  // a log may have two processes with the same pid
   return latest;
 }
 

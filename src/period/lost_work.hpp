@@ -5,7 +5,7 @@
 
 namespace vramtrack {
 
-/// Fills what is at risk and what crashed in `money`, whose price is set, from `report`. Pure; O(series squared) for
+/// Fills the jobs at risk and the crashes in `money`, whose price is set, from `report`. Pure; O(series squared) for
 /// the series of the jobs concerned.
 void reckon_lost_work(const PeriodReport& report, Money& money);
 

@@ -70,7 +70,7 @@ JobName job_of(const SeriesView& s) {
 
 std::string job_words(const std::string& kind, const std::string& id) {
   if (id.empty()) return "no visible process";
-  constexpr std::size_t kShort = 12;  // as container tools cut ids
+  constexpr std::size_t kShort = 12;  // container tools show ids of this length
   return kind + ' ' + printable(kind == "container" ? id.substr(0, kShort) : id);
 }
 

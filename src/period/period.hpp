@@ -12,24 +12,24 @@
 
 namespace vramtrack {
 
-/// One alert of the period; as it was reported at the time, if that was recorded.
+/// One alert of the period, as it was reported at the time if that was recorded.
 struct PeriodAlert {
   Alert alert;
   bool watch_ended = false;  ///< it was active when its watch ended: the rest is unknown
 };
 
 struct PeriodSeries {
-  SeriesView view;          ///< as at the end of the period, or of its last watch; its own `alerts` are not used
-  bool gone = false;        ///< not seen at the end of the period, and its end was not seen either
+  SeriesView view;          ///< at the end of the period or of its last watch; its own `alerts` are not used
+  bool gone = false;        ///< not seen at the end of the period, and its end was not seen, either
   bool has_verdict = true;  ///< false: only summaries remain, too coarse to judge
   std::vector<PeriodAlert> alerts;
   std::vector<HistoryPoint> history;  ///< the history of the period only
-  /// In the whole recording, not only in the period.
+  /// The first sample in the whole recording, not only in the period.
   std::optional<Timestamp> first_seen;
   bool seen_from_start = false;  ///< it existed before: first_seen is not its beginning
 };
 
-/// What the figures in money are computed from (docs/report.md).
+/// The rules by which costs are computed (docs/report.md).
 struct CostRules {
   struct LastCheckpoint {
     std::string job;  ///< as in JobRisk::id, or a pid; empty: for all jobs
@@ -54,7 +54,7 @@ struct JobLoss {
   std::string kind;  ///< "Slurm job", "pod", "container", "process"; empty as id
   std::string command;
   std::vector<std::uint32_t> pids;
-  std::vector<std::string> devices;  ///< on which it holds memory: all of them are lost with it
+  std::vector<std::string> devices;  ///< the devices on which it holds memory: a crash costs all of them
   Basis basis = Basis::start;
   LostWork lost;  ///< unknown if its owner is unknown
 };
@@ -127,14 +127,14 @@ struct PeriodReport {
   [[nodiscard]] std::string moment(Timestamp time) const { return scale.moment(time, clock_is_relative); }
 };
 
-/// Whether the series is what one process holds on one device.
+/// Whether the series is the memory of one process on one device.
 bool is_process(const PeriodSeries& series);
 
-/// Whether there is an alert of a leak that was not withdrawn: exit code 1.
+/// Whether there is an alert about a leak that was not withdrawn: exit code 1.
 bool has_leak(const PeriodReport& report);
 
-/// The series whose points are included: devices, processes that grow or had an alert, and the largest few of each
-/// device. A page with hundreds of histories would be too large for a ticket.
+/// The series whose points are included: devices, processes that grow or had an alert, and the few largest processes of
+/// each device. A page with hundreds of histories would be too large for a ticket.
 std::vector<bool> charted_series(const PeriodReport& report);
 
 /// Fills report.money from the rest of the report. Pure; O(series * points).

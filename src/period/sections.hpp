@@ -7,9 +7,9 @@
 
 namespace vramtrack {
 
-/// "Lost in crashes": what the jobs that ran out of memory lost; nothing if none did.
+/// "Lost in crashes": the work lost by the jobs that ran out of memory; no section if none did.
 void crash_section(const PeriodReport& report, std::vector<Block>& blocks);
-/// "At risk": what the predicted crashes would lose, job by job. Appends to `blocks`.
+/// "At risk": the work that the predicted crashes would lose, job by job. Appends to `blocks`.
 void risk_section(const PeriodReport& report, std::vector<Block>& blocks);
 /// "Idle memory": memory that nobody used, and its cost.
 void idle_section(const PeriodReport& report, std::vector<Block>& blocks);

@@ -13,10 +13,10 @@
 namespace vramtrack::sizing {
 namespace {
 
-/// llama.cpp's --fit leaves this much free on each GPU, and sets contexts in steps.
+/// llama.cpp's --fit leaves this much free on each GPU, and changes contexts in steps.
 constexpr double kLlamaMargin = 1024 * kMiB;
 constexpr double kLlamaStep = 256;
-/// vLLM's block of tokens.
+/// The number of tokens in one of vLLM's blocks.
 constexpr double kBlock = 16;
 /// Nobody needs less context than this.
 constexpr double kLeastContext = 512;
@@ -68,7 +68,7 @@ class Changes {
   }
 
  private:
-  /// llama.cpp gives each GPU whole layers, of which there may be any number.
+  /// llama.cpp assigns whole layers to each GPU, so any number of GPUs is allowed.
   [[nodiscard]] bool allows(const Request& other) const {
     return model_.is_gguf || refusal(model_, other.shards).empty();
   }

@@ -1,5 +1,5 @@
-// Answer: whether a model fits into the free memory, what would make it fit, and how many tokens a server could cache
-// at its start. Pure.
+// Answer: whether a model fits into the free memory, which changes would make it fit, and how many tokens a server
+// could cache at its start. Pure.
 #pragma once
 
 #include <optional>
@@ -30,7 +30,7 @@ struct StartRule {
   std::string server;
   bool starts = true;
   double cache_bytes = 0;  ///< given to the cache
-  double tokens = 0;       ///< that fit into it, over all sequences
+  double tokens = 0;       ///< that fit into the cache, over all sequences
   std::string formula;     ///< with the numbers, for messages
 };
 
@@ -51,26 +51,26 @@ struct Answer {
   std::vector<StartRule> rules;  ///< empty for training
 };
 
-/// Shares of the memory that vLLM (--gpu-memory-utilization) and SGLang (--mem-fraction-static) take by default.
+/// The shares of memory that vLLM (--gpu-memory-utilization) and SGLang (--mem-fraction-static) use by default.
 inline constexpr double kVllmUtilization = 0.92;
 inline constexpr double kSglangFraction = 0.88;
 
-/// Why the tensors of `model` cannot be divided among `shards` GPUs, as Megatron, vLLM and SGLang check it; empty: they
-/// can be. "32 attention heads cannot be divided by 3".
+/// Why the tensors of `model` cannot be divided among `shards` GPUs, by the checks of Megatron, vLLM and SGLang; empty:
+/// they can be. "32 attention heads cannot be divided by 3".
 std::string refusal(const ModelFacts& model, double shards);
 
 /// Whether the runs' need lies within the range of the estimate: "within", "above", "below".
 std::string_view agreement(const Need& need, const Measured& measured);
 
-/// Checks an answer against runs of the same program: if the headers alone leave it open, the measurement decides; if
-/// the two contradict each other, it is unsure.
+/// Compares an answer with runs of the same program: if the headers alone leave it open, the measurement decides; if
+/// the two contradict each other, the answer is unsure.
 void check(Answer& answer, const Room& room, Measured measured);
 
 /// `utilization` replaces both shares.
 Answer answer(const ModelFacts& model, const Request& request, const Room& room,
               std::optional<double> utilization = {});
 
-/// For messages, and as one JSON document, schema "vramtrack.fit.v1" (docs/fit.md). `where`: "GPU 0".
+/// The answer as text, and as one JSON document, schema "vramtrack.fit.v1" (docs/fit.md). `where`: "GPU 0".
 std::string answer_text(const Answer& answer, const ModelFacts& model, const Request& request, const Room& room,
                         const std::string& where);
 std::string answer_json(const Answer& answer, const ModelFacts& model, const Request& request, const Room& room,

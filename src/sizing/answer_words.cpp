@@ -60,7 +60,7 @@ std::string model_words(const ModelFacts& model) {
                      format_number(whole(model.trained_context)));
 }
 
-/// Unknown from headers, or these formulas do not apply.
+/// Parts that are unknown from the headers, or that these formulas do not cover.
 std::vector<std::string> left_out(const ModelFacts& model, const Request& request) {
   std::vector<std::string> out = model.left_out;
   if (request.training) {

@@ -113,7 +113,7 @@ class Cursor {
   void refuse(const std::string& what) {
     if (is_good()) error_ = fmt::format("offset {}: {}", at_, what);
   }
-  /// `count` bytes; nullptr: not available.
+  /// The next `count` bytes; nullptr: not available.
   const char* take(std::uint64_t count) {
     if (!is_good()) return nullptr;
     if (count > bytes_.size() - at_) {
@@ -169,7 +169,7 @@ void read_value(Cursor& cursor, ValueType type, GgufValue& value, int depth) {
     cursor.take(count * width);
     return;
   }
-  // Texts and arrays take at least 8 bytes each, so an invented count ends with the bytes.
+  // Strings and arrays take at least 8 bytes each, so a false count stops at the end of the bytes.
   for (std::uint64_t i = 0; i < count && cursor.is_good(); ++i) read_value(cursor, element, value, depth + 1);
 }
 
@@ -210,7 +210,7 @@ class Keys {
     if (value == nullptr || value->numbers.empty()) return otherwise;
     return sane(*std::max_element(value->numbers.begin(), value->numbers.end()));
   }
-  /// For one layer, if the file has a value per layer.
+  /// The value for one layer, if the file has one per layer.
   [[nodiscard]] double number(const std::string& key, std::size_t layer, double otherwise) const {
     const GgufValue* value = own(key);
     if (value == nullptr || value->numbers.empty()) return otherwise;

@@ -35,7 +35,7 @@ struct GgufHeader {
   std::size_t end = 0;  ///< where the header ends; the data begins at the next multiple of general.alignment
 };
 
-/// Whether the header did not end within the bytes read: more of the file may hold the rest.
+/// The result of reading: a header, or that it did not end within the bytes read, so that more of the file is needed.
 struct GgufRead {
   bool is_cut = false;
   GgufHeader header;
@@ -48,14 +48,14 @@ inline constexpr std::size_t kMostGgufHeaderBytes = std::size_t{256} << 20U;
 /// bytes before anything is allocated. Pure; O(bytes).
 Result<GgufRead> parse_gguf(std::string_view bytes);
 
-/// The header's facts about the model; `data_bytes` are those after the header, of all parts of the file, which bound
-/// tensors of unknown types; 0: unknown. Pure.
+/// The model's facts in the header. `data_bytes`: the size of the data after the header, in all parts of the file,
+/// which bounds tensors of unknown types; 0: unknown. Pure.
 Result<ModelFacts> facts_of(const GgufHeader& header, double data_bytes);
 
 /// The number of files that the model was split into; 1: only this one.
 std::size_t parts_of(const GgufHeader& header);
 
-/// "Q4_K" and the bytes of this many elements; empty and 0 for an unknown type.
+/// "Q4_K" and the size of this many elements; empty and 0 for an unknown type.
 std::string_view gguf_type_name(std::uint32_t type);
 double gguf_type_bytes(std::uint32_t type, double elements);
 

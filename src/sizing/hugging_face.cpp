@@ -41,7 +41,7 @@ struct Dtype {
   std::string_view name;
   double bytes;
 };
-/// Types of safetensors (its README), and of "torch_dtype".
+/// The types of safetensors (from its README), and those of "torch_dtype".
 constexpr auto kDtypes = std::to_array<Dtype>(
     {{"F64", 8},     {"F32", 4},      {"F16", 2},          {"BF16", 2},    {"I64", 8},     {"I32", 4},
      {"I16", 2},     {"I8", 1},       {"U64", 8},          {"U32", 4},     {"U16", 2},     {"U8", 1},
@@ -84,7 +84,7 @@ Status add_tensor(const std::string& name, const Json& tensor, ModelFacts& out) 
 struct Shape {
   std::string_view type;
   bool is_gated;     ///< three matrices of feed-forward, not two
-  bool ties_output;  ///< unless the configuration says otherwise
+  bool ties_output;  ///< unless the configuration states otherwise
 };
 constexpr auto kShapes =
     std::to_array<Shape>({{"llama", true, false},       {"mistral", true, false},    {"mixtral", true, false},
@@ -104,14 +104,14 @@ double head_dim(const Json& config, const ModelFacts& out) {
   return number(config, {"head_dim"}, out.heads > 0 ? out.hidden / out.heads : 0);
 }
 
-/// What the model calls layer `i`; nullopt if it has no names for layers.
+/// The model's type for layer `i`; nullopt if it has no types of layers.
 std::optional<std::string> layer_type(const Json& config, std::size_t i) {
   const Json* types = find(config, "layer_types");
   if (types == nullptr || !types->is_array() || i >= types->size()) return std::nullopt;
   return (*types)[i].is_string() ? (*types)[i].text() : std::string();
 }
 
-/// Whether layer `i` keeps only a window of the context, as in the families' own code.
+/// The window of layer `i` in tokens, as in the families' own code; 0: it keeps the whole context.
 double window_of(const Json& config, std::size_t i, const std::string& type) {
   const double window = number(config, {"sliding_window"});
   if (window == 0 || truth(config, "use_sliding_window") == false) return 0;

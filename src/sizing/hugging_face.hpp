@@ -14,7 +14,7 @@
 
 namespace vramtrack::sizing {
 
-/// The format allows no more.
+/// The format's own limit.
 inline constexpr std::uint64_t kMostSafetensorsHeaderBytes = 100'000'000;
 inline constexpr std::size_t kMostConfigBytes = std::size_t{16} << 20U;
 
@@ -22,14 +22,14 @@ inline constexpr std::size_t kMostConfigBytes = std::size_t{16} << 20U;
 Result<std::uint64_t> safetensors_header_bytes(std::string_view first_bytes);
 
 /// Adds the tensors of one file to `out`: parameters, weights_bytes, bytes_by_type, the embeddings. `header` is the
-/// JSON that follows the first 8 bytes. Errors name the offset in the file or the tensor. Pure; O(bytes).
+/// JSON after the first 8 bytes. Errors name the offset in the file or the tensor. Pure; O(bytes).
 Status add_safetensors(std::string_view header, ModelFacts& out);
 
 /// The files that model.safetensors.index.json names, each once, in their order. Pure.
 Result<std::vector<std::string>> indexed_files(std::string_view index);
 
-/// The facts in config.json. The weights are derived from it, for known architectures; otherwise an Error.
-/// `weights_are_counted` is false then. Pure.
+/// The facts in config.json. For known architectures, the weights are derived from it, and `weights_are_counted` is
+/// false; for others, this is an Error. Pure.
 Result<ModelFacts> facts_of_config(std::string_view config);
 /// The same for a model whose weights have been counted: the other facts in the configuration.
 Result<ModelFacts> facts_of_config(std::string_view config, const ModelFacts& counted);

@@ -5,7 +5,7 @@
 namespace vramtrack::sizing {
 namespace {
 
-/// The part of a layer on one shard: whole heads, at least one.
+/// The part of a layer's cache on one shard: whole heads, at least one.
 double part_of(const ModelFacts& model, const CacheLayer& layer, double shards) {
   if (layer.is_shared || shards <= 1) return 1;
   const double heads = std::max(1.0, model.kv_heads);

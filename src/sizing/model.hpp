@@ -10,7 +10,7 @@
 
 namespace vramtrack::sizing {
 
-/// No header contains larger numbers: they are invalid, and their products could exceed the range of a double.
+/// No valid header contains larger numbers, and products of larger ones could exceed the range of a double.
 inline constexpr double kMostOfAnything = 1e15;
 
 /// A size as a whole number, for messages: at most 10^18. Negative and undefined ones are 0.
@@ -18,7 +18,7 @@ std::uint64_t whole(double size);
 
 /// The cache of one layer per token.
 struct CacheLayer {
-  double elements_per_token = 0;  ///< keys and values of all heads; of latent attention, the compressed vector
+  double elements_per_token = 0;  ///< keys and values of all heads; for latent attention, the compressed vector
   double window_tokens = 0;       ///< no more tokens than this are kept; 0: all of them
   bool is_shared = false;         ///< each shard keeps all of it: latent attention has no heads to divide
   friend bool operator==(const CacheLayer&, const CacheLayer&) = default;
@@ -55,7 +55,7 @@ struct ModelFacts {
 /// GPUs. Indivisible heads are kept on each. Pure.
 double cache_bytes(const ModelFacts& model, double context, double sequences, double bytes_per_element, double shards);
 
-/// The bytes of one more token while no window is full: the cell in servers' own arithmetic. Pure.
+/// The bytes for one more token while no window is full: the unit in which servers compute. Pure.
 double cache_bytes_per_token(const ModelFacts& model, double bytes_per_element, double shards);
 
 }  // namespace vramtrack::sizing

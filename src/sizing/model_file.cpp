@@ -56,7 +56,7 @@ Result<GgufHeader> read_gguf(const std::string& path, double& data_bytes) {
   }
 }
 
-/// "model-00002-of-00003.gguf" of the first part; empty if its name does not say.
+/// The path of another part, such as "model-00002-of-00003.gguf"; empty if the first part's name has no such numbers.
 std::string part_path(const std::string& first, std::size_t part, std::size_t parts) {
   const std::string end = fmt::format("-{:05}-of-{:05}.gguf", 1, parts);
   if (!first.ends_with(end)) return {};
@@ -97,7 +97,7 @@ Status add_file(const std::string& path, ModelFacts& out) {
   return {};
 }
 
-/// The safetensors files of a folder: those of the index, or all.
+/// The safetensors files of a folder: those in the index or, without one, all.
 Result<std::vector<std::string>> weight_files(const std::string& folder) {
   const std::string index = folder + "/model.safetensors.index.json";
   std::error_code error;

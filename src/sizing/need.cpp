@@ -13,16 +13,16 @@ namespace {
 
 /// llama.cpp computes this many tokens at a time (--ubatch-size).
 constexpr double kMicroBatch = 512;
-/// A server computes prompts in chunks of this many tokens at least and at most (vLLM's max_num_batched_tokens,
+/// The smallest and the largest chunk, in tokens, in which a server computes prompts (vLLM's max_num_batched_tokens,
 /// SGLang's chunked_prefill_size, by size of the GPU).
 constexpr double kFewTokens = 2048;
 constexpr double kManyTokens = 8192;
-/// The initial memory of a process: the driver's context and the kernels of libraries.
+/// What a process uses as soon as it starts, at least and at most: the driver's context and the libraries' kernels.
 constexpr double kLeastContext = 0.25 * kGiB;
 constexpr double kMostContext = 0.7 * kGiB;
-/// Activations that some programs keep, as shares of what must be kept.
+/// Activations that some programs keep, relative to those that must be kept.
 constexpr double kMostKept = 1.6;
-/// LoRA's matrices, as a share of the weights: rank 8 at the attention's query and value, up to rank 64 everywhere.
+/// LoRA's matrices, as a share of the weights: from rank 8 at the attention's query and value to rank 64 everywhere.
 constexpr double kLeastLora = 0.0005;
 constexpr double kMostLora = 0.03;
 
@@ -78,7 +78,7 @@ double stored_bits(const ModelFacts& model) {
   return model.parameters > 0 ? 8 * model.weights_bytes / model.parameters : 16;
 }
 
-/// The results of all other weights have 16 bits, including quantized ones; llama.cpp's formulas have their own types.
+/// For all other weights, including quantized ones, results have 16 bits; llama.cpp's formulas have their own types.
 bool computes_in_32_bits(const ModelFacts& model, const Request& request) {
   return !model.is_gguf && request.weight_bits.value_or(stored_bits(model)) > 24;
 }
@@ -111,7 +111,7 @@ Part cache_part(const ModelFacts& model, const Request& request) {
   return exact("cache of keys and values", bytes, std::move(formula));
 }
 
-/// The live memory while a chunk of a prompt is computed: the streams of one layer, and the scores of the vocabulary.
+/// The memory in use while a chunk of a prompt is computed: the streams of one layer, and the scores of the vocabulary.
 Part working_part(const ModelFacts& model, const Request& request) {
   if (model.is_gguf) {
     const double bytes = kMicroBatch * (model.vocabulary + model.hidden) * 4;
@@ -135,7 +135,7 @@ Part context_part() {
           "not in any header: depends on GPU, driver and framework"};
 }
 
-/// Bytes that training keeps per layer and token, after Korthikanti et al. (arXiv:2205.05198), with attention that
+/// Bytes that training keeps per layer and token, after Korthikanti et al. (arXiv:2205.05198), for attention that
 /// stores no scores, without dropout, and for a gated feed-forward.
 Part activations_part(const ModelFacts& model, const Request& request, const Training& training) {
   const bool is_32 = training.precision == Training::Precision::fp32;
@@ -147,7 +147,7 @@ Part activations_part(const ModelFacts& model, const Request& request, const Tra
   const auto layers = static_cast<double>(model.layers);
   const double checkpoints = training.has_checkpoints ? layers * width * model.hidden : 0;
   const double kept = training.has_checkpoints ? per_layer : layers * per_layer;
-  // The loss is computed in 32 bits from 16-bit scores: scores, their copy, and its gradient.
+  // The loss is computed in 32 bits from 16-bit scores: the scores, their copy, and its gradient.
   const double scores = model.vocabulary * (width + 8);
   // A layer is recomputed only when the scores are no longer needed.
   const double least = checkpoints + (training.has_checkpoints ? std::max(kept, scores) : kept + scores);
@@ -177,8 +177,8 @@ void add_training(const ModelFacts& model, const Request& request, const Trainin
   }
   const bool is_mixed = training.precision == Training::Precision::mixed;
   out.parts.push_back(exact("weights", n * width, fmt::format("{} x {:.0f} bytes", of, width)));
-  // The backward pass allocates gradients while it frees activations. Only if they are kept from one micro-batch to the
-  // next do both exist completely at the same time.
+  // The backward pass allocates gradients while it frees activations. Both exist in full at the same time only if
+  // gradients are kept from one micro-batch to the next.
   Part activations = activations_part(model, request, training);
   out.parts.push_back(
       {"gradients", std::max(0.0, n * width - activations.low_bytes), n * width,

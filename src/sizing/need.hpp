@@ -12,15 +12,15 @@
 
 namespace vramtrack::sizing {
 
-/// Known optimizers, with their state for every weight.
+/// Known optimizers, with their state per weight.
 struct Optimizer {
   std::string_view name;
-  double states;             ///< numbers kept for each trained weight
+  double states;             ///< numbers kept per trained weight
   double state_bytes;        ///< bytes of each; 0: as wide as the trained weights
   std::string_view what;     ///< for messages
-  bool has_scratch = false;  ///< PyTorch's own takes another number per weight during a step, unless it is fused
+  bool has_scratch = false;  ///< PyTorch's own needs another number per weight during a step, unless it is fused
 };
-/// nullptr: unknown.
+/// nullptr if unknown.
 const Optimizer* find_optimizer(std::string_view name);
 std::vector<std::string> optimizer_names();
 
@@ -45,7 +45,7 @@ struct Request {
 
 /// Bytes per element of a cache type, by the names of llama.cpp (--cache-type-k) and vLLM (--kv-cache-dtype).
 Result<double> cache_type_bytes(std::string_view name);
-/// According to the request; by default 4 for a model that computes in 32 bits, else 2.
+/// As requested; by default 4 for a model that computes in 32 bits, otherwise 2.
 double cache_bytes_per_element(const ModelFacts& model, const Request& request);
 /// Bits per weight of a quantization by its name: "int8", "q4", "fp8", "bf16".
 Result<double> weight_type_bits(std::string_view name);
@@ -64,11 +64,11 @@ struct Need {
   [[nodiscard]] double high_bytes() const;
 };
 
-/// On one of request.shards GPUs.
+/// The need on one of request.shards GPUs.
 Need need_of(const ModelFacts& model, const Request& request);
 
-/// What llama.cpp takes in addition if it runs without flash attention: the scores of one batch of tokens with each
-/// token of the context.
+/// The additional memory that llama.cpp uses without flash attention: the scores of one batch of tokens with each token
+/// of the context.
 double scores_without_flash_bytes(const ModelFacts& model, const Request& request);
 
 /// "8.03 billion", "1.2 million", "4,096".

@@ -22,7 +22,7 @@ Response document(const std::shared_ptr<const std::string>& body, std::string co
   return out;
 }
 
-/// "/" is the page of the fleet; the agent's is among the same files. A build without pages has one that says so.
+/// "/" is the page of the fleet, which is among the same files as the agent's. A build without pages shows a message.
 Request with_page(Request request) {
   constexpr const char* kPage = "/fleet.html";
   if (request.path == "/" && agent::find_asset(kPage) != nullptr) request.path = kPage;
@@ -57,7 +57,7 @@ std::optional<Response> FleetSite::admit(const Request& request) const {
     return error(421, "bad_host", "the Host header names another site; use this machine's name or address");
   if (!request.origin.empty() && !agent::origin_is_host(request.origin, request.host))
     return error(403, "bad_origin", "pages of other sites may not use this server");
-  // The page needs no token, so that it can ask for one; it holds nothing of the fleet.
+  // The page needs no token, so that it can ask for one; it contains no data of the fleet.
   const bool is_open =
       options_.token.empty() || request.path == "/healthz" || agent::find_asset(with_page(request).path) != nullptr;
   if (!is_open && !agent::bears_token(request.authorization, options_.token)) {

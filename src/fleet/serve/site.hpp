@@ -1,4 +1,4 @@
-// FleetSite: the page, the API and the metrics of a fleet that is watched.
+// FleetSite: the page, the API and the metrics of a watched fleet.
 #pragma once
 
 #include <memory>
@@ -11,14 +11,14 @@ namespace vramtrack::fleet {
 
 /// The documents of one pass.
 struct FleetDocuments {
-  std::string json;     ///< the JSON of /api/v1/fleet
-  std::string metrics;  ///< the metrics of /metrics
+  std::string json;     ///< for /api/v1/fleet
+  std::string metrics;  ///< for /metrics
   bool is_healthy = true;
 };
 
 struct SiteOptions {
-  std::string host;   ///< of this machine: a name it may be addressed by
-  std::string token;  ///< empty: none is asked for
+  std::string host;   ///< this machine's name, by which clients may address it
+  std::string token;  ///< empty: no token is required
 };
 
 /// Answers GET of /, the dashboard's files, /api/v1/fleet, /metrics and /healthz. Any thread.
@@ -26,11 +26,11 @@ class FleetSite {
  public:
   explicit FleetSite(SiteOptions options) : options_(std::move(options)) {}
 
-  /// From here on these are answered.
+  /// Serves these documents from now on.
   void publish(FleetDocuments documents);
   /// For HttpServer::start(); this must outlive the server.
   agent::Site site();
-  /// The metrics of the last pass; null: there was none. Any thread.
+  /// The metrics of the last pass; null before the first one. Any thread.
   [[nodiscard]] std::shared_ptr<const std::string> metrics() const;
 
  private:
