@@ -10,7 +10,7 @@ void Activity::begin_with(Holder holder, std::int64_t bytes) {
   live_bytes_ += bytes;
 }
 
-/// What comes to nothing is not kept: in a step, most does.
+/// Drops the deltas that add up to zero; within a step, most do.
 void Activity::sum_up(Deltas& deltas) {
   std::sort(deltas.begin(), deltas.end());
   std::size_t end = 0;
@@ -97,7 +97,7 @@ void Activity::changes(const std::function<void(const Change&)>& see) const {
     Part open;
     if (i + 1 == parts_.size()) close(open = parts_[i]);
     const Part& part = i + 1 == parts_.size() ? open : parts_[i];
-    // At the highest moment a holder has what the part changed, without what it changed after that.
+    // At the highest moment, a holder has the change over the part minus the change after that moment.
     for (const auto& [holder, bytes] : part.all) see({holder, i, bytes});
     for (const auto& [holder, bytes] : part.since_peak) {
       see({holder, i, -bytes});

@@ -1,4 +1,4 @@
-// AddressTable: what lies at an address. Open addressing, erases leave no tombstones.
+// AddressTable: maps addresses to entries. It uses open addressing; erasing leaves no tombstones.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@
 
 namespace vramtrack::trace {
 
-/// `Cell` is a plain struct with `address` and `is_used()`; a default one is not used. Takes one to two times its size
-/// per entry.
+/// `Cell` is a plain struct with `address` and `is_used()`; a default-constructed one is unused. Takes one to two times
+/// its size per entry.
 template <class Cell>
 class AddressTable {
  public:
-  /// What is at `address`, or null. Valid until the next put or erase.
+  /// The entry at `address`, or null. Valid until the next put or erase.
   Cell* find(std::uint64_t address) {
     if (cells_.empty()) return nullptr;
     for (std::size_t at = home(address); cells_[at].is_used(); at = (at + 1) & (cells_.size() - 1))
@@ -34,7 +34,7 @@ class AddressTable {
   void erase(Cell* known) {
     const std::size_t mask = cells_.size() - 1;
     auto hole = static_cast<std::size_t>(known - cells_.data());
-    // Entries that follow in the same run move up, unless already at their home position (Knuth, 6.4, algorithm R).
+    // Later entries of the same run move up, unless they are at their home position (Knuth, 6.4, algorithm R).
     for (std::size_t at = (hole + 1) & mask; cells_[at].is_used(); at = (at + 1) & mask) {
       const std::size_t wanted = home(cells_[at].address);
       if (((at - wanted) & mask) < ((at - hole) & mask)) continue;

@@ -41,7 +41,7 @@ std::optional<std::int64_t> time_us_of(std::string_view word) {
   return std::llround(seconds * 1e6);
 }
 
-/// What one line says, before its frames become ids.
+/// The content of one line before its frames become ids.
 struct Line {
   AllocEvent event;
   std::uint32_t device = 0;
@@ -121,12 +121,12 @@ StackId stack_of(std::string_view frames, Symbols& symbols) {
   return stack.empty() ? kNoStack : symbols.intern(stack);
 }
 
-/// Whole lines of an input, one at a time; memory: the longest.
+/// Reads an input by whole lines; takes as much memory as the longest one.
 class Lines {
  public:
   explicit Lines(ByteInput input) : input_(std::move(input)), buffer_(64 * 1024) {}
 
-  /// False at the end. Errors: reading failed, or a line too long.
+  /// Returns false at the end. Errors: reading failed, or a line is too long.
   Result<bool> next(std::string_view& line) {
     ++number_;
     for (std::size_t searched = begin_;;) {
@@ -151,7 +151,7 @@ class Lines {
       end_ += *n;
     }
   }
-  /// "events.log:17: ", for the last line.
+  /// The position of the last line, such as "events.log:17: ".
   [[nodiscard]] std::string where() const { return fmt::format("{}:{}: ", input_.name(), number_); }
 
  private:

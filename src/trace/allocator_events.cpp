@@ -15,16 +15,16 @@
 namespace vramtrack::trace {
 namespace {
 
-/// Device addresses have 48 bits at most; above them the allocators of a file are distinguished.
+/// Device addresses have 48 bits at most; the bits above them distinguish the allocators of a file.
 constexpr int kAddressBits = 48;
 constexpr std::uint64_t kAddressMask = (std::uint64_t{1} << kAddressBits) - 1;
-/// What was live all along has no event, and so no address.
+/// Memory that was live all along has no event, and so no address.
 constexpr std::uint64_t kBeforeAddress = std::uint64_t{1} << 63;
-/// More blocks than that are not made: each row is one block then.
+/// If there would be more blocks than this, each row becomes one block.
 constexpr std::uint64_t kMostBlocks = std::uint64_t{1} << 20;
 constexpr std::uint64_t kBlockGap = 512;
 
-/// Host first, then by device.
+/// Sorted with the host first, then by device.
 using Place = std::pair<bool, std::uint32_t>;
 
 /// The place of each allocator.
@@ -43,7 +43,7 @@ std::vector<Place> places_of(const std::vector<std::string>& names, std::vector<
   return out;
 }
 
-/// What is live, as segments of one block each.
+/// The live memory, as segments of one block each.
 class LiveBlocks {
  public:
   explicit LiveBlocks(Snapshot& out) : out_(out) {}
@@ -69,7 +69,7 @@ class Replayed {
  public:
   Replayed(AllocatorEvents events, Symbols& symbols, bool keep_events)
       : in_(std::move(events)), keep_events_(keep_events) {
-    // As a Replay names what it did not see allocated.
+    // The same name as a Replay gives to memory that it did not see allocated.
     const FrameId frame = symbols.intern(Frame{symbols.intern("(allocated before the trace)"), kNoText, 0});
     before_trace_ = symbols.intern({&frame, 1});
   }
@@ -97,7 +97,7 @@ class Replayed {
     std::uint32_t allocator = 0;
   };
   struct Account {
-    std::int64_t net_bytes = 0;            ///< what the events added up to
+    std::int64_t net_bytes = 0;            ///< the sum of the events
     std::optional<std::int64_t> at_begin;  ///< before the first event, by the allocator's count
     std::uint64_t freed_of_before_bytes = 0;
     std::uint64_t last_in_use_bytes = 0;
@@ -130,14 +130,14 @@ class Replayed {
       add(event, Action::free_completed, address, known->second);
       live_.erase(known);
     } else if (is_new) {
-      // Live before the first event. Both frees: a single one would be of a block that waited for a stream.
+      // Live before the first event. Requires both frees: one alone may be of a block that waited for a stream.
       account.freed_of_before_bytes += event.size_bytes;
       count(account, event, -static_cast<std::int64_t>(event.size_bytes));
       const Live block{event.size_bytes, kNoStack, kNoText, event.allocator};
       add(event, Action::free_requested, address, block);
       add(event, Action::free_completed, address, block);
     } else {
-      ++account.unknown_frees;  // of a block whose allocation was not recorded
+      ++account.unknown_frees;  // frees a block whose allocation was not recorded
     }
     note_in_use(account, event);
     return {};
@@ -222,8 +222,8 @@ class Replayed {
   bool keep_events_;
   StackId before_trace_ = kNoStack;
   Snapshot out_;
-  std::vector<Place> places_;      ///< of each allocator
-  std::vector<Account> accounts_;  ///< of each allocator
+  std::vector<Place> places_;      ///< one per allocator
+  std::vector<Account> accounts_;  ///< one per allocator
   std::map<Place, DeviceTrace> traces_;
   std::unordered_map<std::uint64_t, Live> live_;
   std::unordered_set<std::uint64_t> seen_;

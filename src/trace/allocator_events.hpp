@@ -1,5 +1,5 @@
-// What the allocators of TensorFlow and XLA did while a profiler recorded them, and the Snapshot that follows from it:
-// the common part of xplane.cpp and memory_profile.cpp. docs/formats/xprof.md has the rules.
+// The events of the allocators of TensorFlow and XLA while a profiler recorded them, and the Snapshot that follows: the
+// common part of xplane.cpp and memory_profile.cpp. docs/formats/xprof.md has the rules.
 #pragma once
 
 #include <cstdint>
@@ -14,56 +14,56 @@
 
 namespace vramtrack::trace {
 
-/// Allocators of one file. Real programs have fewer than ten; more are an error.
+/// The largest number of allocators in one file. Real programs have fewer than ten; more are an error.
 inline constexpr std::size_t kMostAllocators = 4096;
 
 struct AllocatorEvent {
   std::int64_t time_ns = 0;
-  std::uint32_t time_ps = 0;    ///< beyond time_ns, below 1000
+  std::uint32_t time_ps = 0;    ///< added to time_ns; below 1000
   std::uint32_t allocator = 0;  ///< index into AllocatorEvents::names
   bool is_alloc = true;
   std::uint64_t address = 0;
-  std::uint64_t size_bytes = 0;               ///< of the block, as the allocator rounded it
+  std::uint64_t size_bytes = 0;               ///< of the block, as rounded by the allocator
   std::optional<std::uint64_t> in_use_bytes;  ///< what the allocator held after the event, by its own count
-  StackId stack = kNoStack;                   ///< of an allocation
+  StackId stack = kNoStack;                   ///< of an allocation; a free has none
   StringId label = kNoText;                   ///< of an allocation: type and shape
 };
 
-/// Blocks that were live together, where the events are not known.
+/// Blocks that were live together, for files without events.
 struct HeldBlocks {
   std::uint32_t allocator = 0;
-  std::uint64_t size_bytes = 0;  ///< of each
+  std::uint64_t size_bytes = 0;  ///< of each block
   std::uint64_t count = 1;
   StackId stack = kNoStack;
   StringId label = kNoText;
 };
 
 struct AllocatorEvents {
-  std::vector<std::string> names;             ///< of the allocators: "GPU_0_bfc"
-  std::vector<std::uint64_t> lifetime_peaks;  ///< of each, in bytes, since the program began; 0: not known
+  std::vector<std::string> names;             ///< names of the allocators, such as "GPU_0_bfc"
+  std::vector<std::uint64_t> lifetime_peaks;  ///< per allocator, in bytes, since the program began; 0: unknown
   std::vector<AllocatorEvent> events;         ///< in any order
 };
 
-/// Whose memory an allocator hands out: a number alone is a device's, and so is the first number of a name; names with
-/// "host" or "cpu" are of the host.
+/// The place of an allocator's memory. A number alone is a device, as is the first number in a name; names that contain
+/// "host" or "cpu" belong to the host.
 struct AllocatorPlace {
   bool is_host = false;
   std::uint32_t device = 0;
 };
 AllocatorPlace allocator_place(std::string_view name);
 
-/// The operation, its region ("output", "temp"), the allocator: the innermost frame first, empty ones left out.
+/// The operation, its region ("output", "temp") and the allocator as frames, innermost first, without empty ones.
 StackId allocation_stack(Symbols& symbols, std::string_view op, std::string_view region, std::string_view allocator);
-/// "float[128,256]"; kNoText where neither is known.
+/// A label such as "float[128,256]"; kNoText if both are unknown.
 StringId allocation_label(Symbols& symbols, std::string_view data_type, std::string_view shape);
 
-/// The final blocks and the trace of each device. What was live before the first event follows from the allocators' own
-/// counts and from the frees of what was never allocated. Where no allocator is of a device, those of the host stand
-/// for device 0, and a note says so. Time O(n log n) of the events; memory some 100 bytes a live block, and 32 an event
-/// with `keep_events`. Errors: sizes that no device has.
+/// The final blocks and the trace of each device. The memory live before the first event is derived from the
+/// allocators' own counts and from frees without an allocation. If no allocator belongs to a device, those of the host
+/// stand for device 0, with a note. Time: O(n log n) for n events; memory: some 100 bytes per live block, and 32 per
+/// event with `keep_events`. Errors: sizes that no device has.
 Result<Snapshot> snapshot_of_events(AllocatorEvents events, Symbols& symbols, bool keep_events);
 
-/// One moment, as a heap profile. Errors: as above.
+/// A snapshot of one moment, as in a heap profile. Errors: as above.
 Result<Snapshot> snapshot_of_blocks(const std::vector<std::string>& names, const std::vector<HeldBlocks>& held);
 
 }  // namespace vramtrack::trace

@@ -1,4 +1,4 @@
-// What one snapshot alone shows about its reserved memory: in use, cached, fragmented or waiting; and what to do.
+// Assesses the reserved memory of a single snapshot (in use, cached, fragmented or waiting), and advises what to do.
 #pragma once
 
 #include <optional>
@@ -16,10 +16,10 @@ struct Assessment {
   std::string next_step;  ///< empty: nothing to do
 };
 
-/// By the largest part of what is reserved but was not requested, if that is a tenth of it and 64 MiB. Pure.
+/// Decides by the largest part of reserved memory that was not requested, if it is a tenth of it and 64 MiB. Pure.
 Assessment assess(const Usage& usage, const std::optional<AllocatorSettings>& settings);
 
-/// What to do against fragmentation, given how the allocator is configured.
+/// The advice against fragmentation, given the allocator's settings.
 std::string fragmentation_advice(const std::optional<AllocatorSettings>& settings);
 
 }  // namespace vramtrack::trace

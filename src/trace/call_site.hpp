@@ -1,4 +1,4 @@
-// CallSite: one stack that allocates by one call on one device, and what it holds.
+// CallSite: one stack that allocates with one call on one device, and what it holds.
 #pragma once
 
 #include <algorithm>
@@ -12,11 +12,11 @@
 
 namespace vramtrack::trace {
 
-/// What memory is allocated in. Each is counted apart.
+/// The space that memory is allocated in. Each is counted separately.
 enum class MemorySpace : std::uint8_t {
-  device,  ///< the device's own and managed
+  device,  ///< the device's own memory and managed memory
   host,    ///< pinned host memory
-  mapped,  ///< another's, mapped and not owned
+  mapped,  ///< memory of another owner, mapped here
 };
 inline constexpr std::size_t kMemorySpaces = 3;
 constexpr MemorySpace space_of(probe::Memory memory) {
@@ -24,7 +24,7 @@ constexpr MemorySpace space_of(probe::Memory memory) {
   return memory == probe::Memory::mapped ? MemorySpace::mapped : MemorySpace::device;
 }
 
-/// Bytes and blocks; while sampling those that the recorded ones stand for.
+/// Bytes and blocks; while sampling, those that the recorded ones stand for.
 struct Held {
   std::int64_t bytes = 0;
   std::int64_t blocks = 0;
@@ -36,16 +36,16 @@ struct CallSite {
   probe::Level level = probe::Level::driver;
   MemorySpace space = MemorySpace::device;
   std::int8_t device = 0;
-  std::uint16_t thread = 0;  ///< that allocated there first
-  Held live;                 ///< without those in which blocks lie
-  Held low;                  ///< the least in the stretch that is open
-  Held epoch;                ///< and in the epoch that is open
+  std::uint16_t thread = 0;  ///< the first thread that allocated there
+  Held live;                 ///< without segments that contain blocks
+  Held low;                  ///< the least in the current stretch
+  Held epoch;                ///< the least in the current epoch
   std::uint64_t allocations = 0;
-  std::uint64_t first_us = 0, last_us = 0;           ///< of the first and the last of them
-  std::uint64_t returned = 0;                        ///< blocks of earlier epochs that were given back
-  std::uint32_t first_stretch = 0, first_epoch = 0;  ///< of the first entry of the next two; before it: nothing
+  std::uint64_t first_us = 0, last_us = 0;           ///< times of the first and the last allocation
+  std::uint64_t returned = 0;                        ///< blocks of earlier epochs that were freed
+  std::uint32_t first_stretch = 0, first_epoch = 0;  ///< of the first entry of the next two; earlier ones are zero
   std::vector<Floor> stretches, epochs;              ///< see RunFloors
-  std::uint64_t oldest_us = 0;                       ///< of what is live at the end; see ProcessTrace::finish()
+  std::uint64_t oldest_us = 0;                       ///< of the memory live at the end; see ProcessTrace::finish()
 };
 
 /// A live block or segment.
@@ -54,9 +54,9 @@ struct LiveCell {
   std::uint64_t bytes = 0;
   std::uint64_t time_us : 48 = 0;
   std::uint64_t is_in_use : 1 = 0;
-  std::uint64_t is_backing : 1 = 0;  ///< of a segment: blocks lie in it; of a block: it lies in a segment
+  std::uint64_t is_backing : 1 = 0;  ///< for a segment: it contains blocks; for a block: it is in a segment
   std::uint32_t site = 0;
-  float stands_for = 1;  ///< blocks
+  float stands_for = 1;  ///< number of blocks
   [[nodiscard]] bool is_used() const { return is_in_use != 0; }
   [[nodiscard]] Held held() const {
     if (stands_for == 1) return {static_cast<std::int64_t>(bytes), 1};
@@ -66,7 +66,7 @@ struct LiveCell {
 };
 static_assert(sizeof(LiveCell) == 32);
 
-/// No memory is larger than this; sums of such sizes fit in 63 bits.
+/// No allocation is larger than this; sums of such sizes fit in 63 bits.
 inline constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 46U;
 
 }  // namespace vramtrack::trace

@@ -23,7 +23,7 @@ constexpr CategoryRule kRules[] = {
 };
 
 bool matches(std::string_view pattern, std::string_view text) {
-  if (pattern.starts_with('=')) {  // Python's names may be qualified: Module.cuda.<locals>.<lambda>
+  if (pattern.starts_with('=')) {  // Python names may be qualified: Module.cuda.<locals>.<lambda>
     const std::string_view name = pattern.substr(1);
     return text.ends_with(name) && (text.size() == name.size() || text[text.size() - name.size() - 1] == '.');
   }
@@ -94,7 +94,7 @@ void CategoryTotals::add_reported(Category category, StringId name, std::int64_t
 
 void CategoryTotals::sort() {
   for (CategoryBytes& held : by_) {
-    // One name may be that of several blocks: shards, lists.
+    // Several blocks may have the same name, such as shards and lists.
     order(held.named, [](const NamedBytes& a, const NamedBytes& b) { return a.name < b.name; });
     std::size_t last = 0;
     for (std::size_t i = 1; i < held.named.size(); ++i)

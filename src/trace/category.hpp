@@ -1,5 +1,5 @@
-// Category: what memory is for. Determined from the frames of the stack that allocated it (categories.def), or, with
-// precedence, by what the program itself reported about single blocks. Every live byte is in exactly one.
+// Category: the purpose of memory. It is derived from the frames of the allocating stack (categories.def), unless the
+// program itself reported one for a block, which takes precedence. Every live byte is in exactly one category.
 #pragma once
 
 #include <array>
@@ -36,14 +36,14 @@ class StackCategories {
     const CategoryRule* const rule = rule_of(stack);
     return rule == nullptr ? Category::unknown : rule->category;
   }
-  /// The reason; null if no frame matches a rule.
+  /// The rule that decided; null if no frame matches any.
   const CategoryRule* rule_of(StackId stack);
 
  private:
   struct FrameRules {
     bool is_known = false;
-    bool is_own = false;                ///< Python code that is not PyTorch's
-    std::int16_t sure = -1, hint = -1;  ///< index of the rule
+    bool is_own = false;                ///< Python code other than PyTorch's
+    std::int16_t sure = -1, hint = -1;  ///< index of the matching rule; -1: none
   };
   FrameRules rules_of(FrameId frame);
 
@@ -61,10 +61,10 @@ struct CategoryBytes {
   std::int64_t bytes = 0;
   std::int64_t blocks = 0;
   std::int64_t reported_bytes = 0;  ///< the part that the program reported
-  std::vector<NamedBytes> named;    ///< the named part of told_bytes; largest first after CategoryTotals::sort()
+  std::vector<NamedBytes> named;    ///< the named part of reported_bytes; largest first after CategoryTotals::sort()
 };
 
-/// Bytes by category. Their sum is what was added.
+/// Bytes by category. Their sum equals what was added.
 class CategoryTotals {
  public:
   void add(Category category, std::int64_t bytes, std::int64_t blocks) {
@@ -78,7 +78,7 @@ class CategoryTotals {
     return by_[static_cast<std::size_t>(category)];
   }
   [[nodiscard]] std::int64_t bytes() const;
-  /// Those that hold anything, most bytes first; unknown last.
+  /// The categories that hold anything, most bytes first; unknown last.
   [[nodiscard]] std::vector<Category> held() const;
 
  private:
@@ -94,7 +94,7 @@ struct ReportedBytes {
   std::int64_t blocks = 0;
 };
 
-/// `profile` by category: for each stack what `told` contains, and the rest by its frames.
+/// Divides `profile` by category: for each stack as in `reported`, and the rest by its frames.
 CategoryTotals categorize(std::span<const StackBytes> profile, std::span<const ReportedBytes> reported,
                           StackCategories& stacks);
 
@@ -102,30 +102,30 @@ CategoryTotals categorize(std::span<const StackBytes> profile, std::span<const R
 CategoryTotals categories_of(const Snapshot& snapshot, StackCategories& stacks,
                              std::optional<std::uint32_t> device = {});
 
-/// What a program reported about the blocks it holds, while its trace is read: Record::label and Record::free. `Place`:
-/// what the reader sums by. 56 bytes per reported block.
+/// A program's reports about the blocks it holds, while its trace is read: Record::label and Record::free. `Place`: the
+/// key of the reader's sums. 56 bytes per reported block.
 class LiveReports {
  public:
   struct BlockReport {
     std::uint32_t place = 0;
     Category category = Category::unknown;
-    std::uint32_t name = 0;  ///< number of a text
+    std::uint32_t name = 0;  ///< number of the name's text
     std::int64_t bytes = 0;
     std::int64_t blocks = 0;
   };
   /// Takes a report about the live block at `address`. Earlier reports about it no longer count.
   void take(std::uint64_t address, const BlockReport& reported) { by_address_[address] = reported; }
-  /// Ignores a block about which nothing was reported.
+  /// Ignores a block without a report.
   void gave_back(std::uint64_t address) {
     if (!by_address_.empty()) by_address_.erase(address);
   }
-  /// Null: nothing was reported about it.
+  /// Null if nothing was reported about it.
   [[nodiscard]] const BlockReport* find(std::uint64_t address) const {
     if (by_address_.empty()) return nullptr;
     const auto known = by_address_.find(address);
     return known == by_address_.end() ? nullptr : &known->second;
   }
-  /// In no order.
+  /// Visits the reports in no particular order.
   template <class Visit>
   void for_each(Visit visit) const {
     for (const auto& [address, reported] : by_address_) visit(reported);

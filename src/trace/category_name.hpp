@@ -1,4 +1,4 @@
-// The categories of memory, by name: plain, so that a Snapshot can hold what the program reported.
+// The categories of memory and their names, without dependencies, so that a Snapshot can hold a program's reports.
 #pragma once
 
 #include <cstddef>
@@ -10,27 +10,27 @@ namespace vramtrack::trace {
 
 enum class Category : std::uint8_t {
   weights,          ///< parameters and buffers
-  gradients,        ///< of parameters, and those that flow through backward()
+  gradients,        ///< gradients of parameters, and those that flow through backward()
   optimizer_state,  ///< moments, momentum, master weights
   activations,      ///< what forward() computes and keeps for backward()
-  kv_cache,         ///< keys and values of generation
+  kv_cache,         ///< keys and values for generation
   other_cache,
   workspaces,     ///< of cuBLAS, cuDNN and similar libraries
   communication,  ///< buffers of NCCL, buckets of gradients
   inputs,         ///< batches
-  contexts,       ///< of the driver; this and the next three by the call, under `vramtrack run`
+  contexts,       ///< the driver's; this and the next three by the call, under `vramtrack run`
   code,           ///< modules and libraries of kernels
-  graphs,         ///< CUDA graphs that are ready to run, and what they allocate
+  graphs,         ///< CUDA graphs that are ready to run, and their allocations
   managed,        ///< memory of host and device whose stacks show no other category
   unknown,
 };
 inline constexpr std::size_t kCategories = 14;
 
-/// "optimizer_state": in JSON and in what programs report.
+/// The name in JSON and in programs' reports, such as "optimizer_state".
 std::string_view category_name(Category category);
-/// "optimizer state"
+/// The name as words: "optimizer state".
 std::string_view category_words(Category category);
-/// None: not one of them.
+/// None if it is not a category.
 std::optional<Category> parse_category(std::string_view name);
 
 }  // namespace vramtrack::trace

@@ -1,4 +1,4 @@
-// The growth of each device that several snapshots of one program show.
+// The growth of memory on each device that several snapshots of one program show.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +18,21 @@ struct DeviceGrowth {
   SnapshotGrowth growth;
 };
 
-/// All devices that any of the snapshots has segments of.
+/// All devices for which any of the snapshots has segments.
 std::set<std::uint32_t> devices_of(std::span<const Snapshot> snapshots);
 
-/// growth_of() for each device separately, so that a leaking one is not hidden by another that gives memory back; most
+/// growth_of() for each device separately, so that a device that releases memory does not hide a leaking one. Most
 /// important first: a certain leak, a likely one, what cannot be compared, other growth, a cache, none. Never empty.
-/// With options.device, only that one. REQUIRES: as growth_of(); options.device_used_bytes only if there is one
+/// With options.device, only that one. REQUIRES: as for growth_of(); options.device_used_bytes only for a single
 /// device.
 std::vector<DeviceGrowth> compare_devices(std::span<const Snapshot> snapshots, GrowthOptions options);
 
-/// The same for the devices of one stream, each between its quiet moments. Streams that are too short are left out: the
-/// result may be empty.
+/// The same for the devices of one stream, each between its quiet moments. Streams that are too short are left out, so
+/// the result may be empty.
 std::vector<DeviceGrowth> compare_devices(std::span<const StreamReplay> streams);
 
-/// The traces of one snapshot, device by device, as if they were read as a stream: REQUIRES what
-/// TraceFormatInfo::has_all_events promises. What was live before the first event is allocated before it.
+/// Replays the traces of one snapshot, device by device, like a stream. REQUIRES: what TraceFormatInfo::has_all_events
+/// promises. Memory that was live before the first event is allocated before it.
 std::vector<StreamReplay> replay_events(const Snapshot& snapshot, Symbols& symbols);
 
 }  // namespace vramtrack::trace

@@ -19,11 +19,11 @@ namespace {
 constexpr std::array<std::string_view, 9> kConditionNames = {"steady",  "leak",    "fragmentation", "cache", "pending",
                                                              "outside", "too_big", "full",          "limit"};
 
-/// Sizes that rise by chance in no more than this share of cases show a leak: from five of them on, one in 120.
+/// Rising sizes show a leak if this would happen by chance in at most this share of cases: with five sizes, one in 120.
 constexpr double kErrorRate = 0.01;
 
-/// Identifies a block: where it is, for which stack, and how large. An address that was freed and handed out again to
-/// the same line in the same size cannot be distinguished, and need not be: the site holds as much as before.
+/// Identifies a block: its place, its stack and its size. An address that was freed and allocated again to the same
+/// line with the same size cannot be distinguished, and need not be: the site holds as much as before.
 using BlockKey = std::tuple<std::uint32_t, std::uint64_t, std::uint64_t, std::uint32_t>;
 
 template <class Visit>
@@ -74,8 +74,8 @@ std::vector<SiteGrowth> sites_of(std::span<const Snapshot> snapshots, std::optio
   return out;
 }
 
-/// Compares the bytes of stacks that both the first and the last snapshot have with the smaller total of bytes that
-/// have a stack. Two moments of one program share at least long-lived memory (weights); a hundredth may be chance (a
+/// Compares the bytes of the stacks common to the first and the last snapshot with the smaller total of bytes that have
+/// a stack. Two moments of one program share at least long-lived memory (weights); a hundredth may be chance (a
 /// library's own line).
 bool share_stacks(const std::vector<SiteGrowth>& all, const SnapshotGrowth& growth) {
   std::int64_t first = 0;
@@ -88,7 +88,7 @@ bool share_stacks(const std::vector<SiteGrowth>& all, const SnapshotGrowth& grow
     shared += std::min(site.bytes.front(), site.bytes.back());
   }
   const std::int64_t smaller = std::min(first, last);
-  // A snapshot from before the program held much shares nothing with a later one, but is not from another program.
+  // A snapshot taken before the program held much shares nothing with a later one, but is of the same program.
   const bool alike = smaller * 10 >= std::max(first, last) && smaller > 0;
   const bool recorded = static_cast<std::uint64_t>(smaller) * 2 >=
                         std::min(growth.usage.front().requested_bytes, growth.usage.back().requested_bytes);
@@ -133,11 +133,11 @@ std::string requested_words(const SnapshotGrowth& growth) {
                      format_size(growth.usage.back().requested_bytes));
 }
 
-/// The sites that grew at each step.
+/// The sites that grew from each snapshot to the next.
 struct Growers {
   std::size_t sites = 0;
   std::int64_t bytes = 0;
-  std::int64_t by_blocks = 0;  ///< from sites that hold more blocks, not larger ones
+  std::int64_t by_blocks = 0;  ///< from sites that hold more blocks instead of larger ones
 };
 
 Growers growers_of(const SnapshotGrowth& growth) {
@@ -187,7 +187,7 @@ Conclusion leak_of_no_site(const SnapshotGrowth& growth) {
       "grow like this"};
 }
 
-/// Freed blocks that wait for a stream.
+/// Detects freed blocks that wait for a stream.
 std::optional<Conclusion> find_pending(const Usage& a, const Usage& b) {
   if (is_flat(a.active_bytes(), b.active_bytes()) || !is_flat(a.allocated_bytes, b.allocated_bytes) ||
       change(a.pending_free_bytes, b.pending_free_bytes) <= 0)
@@ -200,7 +200,7 @@ std::optional<Conclusion> find_pending(const Usage& a, const Usage& b) {
       "tensors are dropped"};
 }
 
-/// Reserved memory that grew without need: fragments, or a cache.
+/// Detects reserved memory that grew without need: fragments, or a cache.
 std::optional<Conclusion> find_idle_reserve(const Usage& a, const Usage& b, const std::string& requested) {
   if (is_flat(a.reserved_bytes, b.reserved_bytes) || !is_flat(a.requested_bytes, b.requested_bytes))
     return std::nullopt;
@@ -218,7 +218,7 @@ std::optional<Conclusion> find_idle_reserve(const Usage& a, const Usage& b, cons
                     "after the peak where another process needs the memory"};
 }
 
-/// A device that fills up while the allocator does not.
+/// Detects a device that fills up while the allocator does not grow.
 std::optional<Conclusion> find_outside(const SnapshotGrowth& growth) {
   const auto& used_a = growth.device_used_bytes.front();
   const auto& used_b = growth.device_used_bytes.back();

@@ -1,4 +1,4 @@
-// What an allocator did, one record an event, whoever recorded it.
+// The events of an allocator, one record each, whatever tool recorded them.
 #pragma once
 
 #include <array>
@@ -14,13 +14,13 @@
 namespace vramtrack::trace {
 
 enum class Action : std::uint8_t {
-  alloc,           ///< `size_bytes` at `address` handed to the program
+  alloc,           ///< the program got `size_bytes` at `address`
   free_requested,  ///< the program released it; a stream may still use it
-  free_completed,  ///< and now it is free
+  free_completed,  ///< it is now free
   segment_alloc,   ///< the allocator took a segment from the driver
-  segment_free,    ///< and gave one back
+  segment_free,    ///< the allocator returned a segment
   segment_map,     ///< an expandable segment grew
-  segment_unmap,   ///< and shrank
+  segment_unmap,   ///< an expandable segment shrank
   snapshot,        ///< a snapshot was taken here
   oom,             ///< `size_bytes` were requested but not available; `address` is what the device had free
   annotate,        ///< the program described the live block at `address`; the words are its origin's `metadata`
@@ -32,10 +32,10 @@ inline constexpr std::array<std::string_view, kActionCount> kActionNames = {
     "segment_free", "segment_map",    "segment_unmap",  "snapshot",
     "oom",          "annotate",       "other"};
 
-/// A time that the recording does not have (PyTorch before 2.2).
+/// The recording has no times (PyTorch before 2.2).
 inline constexpr std::int64_t kNoTime = std::numeric_limits<std::int64_t>::min();
 
-/// Origins are numbered in so many bits.
+/// Origin numbers have this many bits.
 inline constexpr std::uint32_t kOriginMask = (1U << 24) - 1;
 
 struct AllocEvent {
@@ -48,7 +48,7 @@ struct AllocEvent {
 };
 static_assert(sizeof(AllocEvent) == 32);
 
-/// Append-only, in pages: never copies what it holds, so ten million events take what they take and no more.
+/// Append-only, in pages: never copies its elements, so ten million events take only their own size.
 template <class T, std::size_t kPage = 16384>
 class Paged {
  public:
@@ -56,7 +56,7 @@ class Paged {
   Paged(Paged&&) noexcept = default;
   Paged& operator=(Paged&&) noexcept = default;
   ~Paged() = default;
-  /// Copies every page: for tests and small ones.
+  /// Copies every page; only for tests and small objects.
   Paged(const Paged& other) : size_(other.size_) {
     for (const auto& page : other.pages_) pages_.push_back(std::make_unique<Page>(*page));
   }

@@ -11,7 +11,7 @@ namespace vramtrack::trace {
 namespace {
 
 constexpr std::size_t kQuietParts = 6;
-/// Fewer stretches would leave no quiet moments to compare.
+/// With fewer stretches, there would be no quiet moments to compare.
 constexpr std::size_t kLeastPoints = 24;
 
 StackBytes& at(std::vector<StackBytes>& by_stack, StackId stack) {
@@ -21,7 +21,7 @@ StackBytes& at(std::vector<StackBytes>& by_stack, StackId stack) {
   return by_stack[place];
 }
 
-/// Sorted by bytes, largest first, without entries that hold nothing.
+/// Returns `profile` sorted by bytes, largest first, without empty entries.
 Profile sorted(Profile profile) {
   std::erase_if(profile, [](const StackBytes& held) { return held.bytes == 0 && held.blocks == 0; });
   std::sort(profile.begin(), profile.end(), [](const StackBytes& a, const StackBytes& b) {
@@ -38,7 +38,7 @@ Status refuse_devices(std::size_t count) {
 }
 
 Result<Change> StreamLive::take(const AllocEvent& event) {
-  // No memory is larger than this, and no sum of sizes may overflow.
+  // No device has more memory than this, and sums of sizes must not overflow.
   moved_bytes_ += event.size_bytes;
   if (event.size_bytes >> 56 != 0 || moved_bytes_ >> 61 != 0)
     return fail(fmt::format("{} bytes: the sizes add up to more than any device can move", event.size_bytes));
@@ -50,7 +50,7 @@ Result<Change> StreamLive::take(const AllocEvent& event) {
     change.stack = held->stack;
   }
   if (event.action == Action::alloc) {
-    // The previous block's free was not seen; `replaced` reports its owner.
+    // The free of the previous block was not recorded; `replaced` reports its owner.
     if (held != nullptr) ++replaced_;
     blocks_.put(event.address, event.size_bytes, event.stack, false);
   } else if (held != nullptr) {
@@ -110,7 +110,7 @@ Profile SitesSince::profile(const std::vector<StackBytes>& now) const {
 }
 
 StreamReplay::StreamReplay(std::uint32_t device, const TimelineOptions& options) : device_(device), options_(options) {
-  options_.points = (std::max(options_.points, kLeastPoints) + 1) / 2 * 2;  // even: they are joined in pairs
+  options_.points = (std::max(options_.points, kLeastPoints) + 1) / 2 * 2;  // must be even: they are joined in pairs
 }
 
 Status StreamReplay::take(const AllocEvent& event) {

@@ -1,5 +1,5 @@
 // Plain streams of allocations and frees, with no final state to check against: malloc and free, cudaMalloc and
-// cudaFree. What is live follows from the events alone.
+// cudaFree. Live memory follows from the events alone.
 #pragma once
 
 #include <array>
@@ -18,26 +18,26 @@
 
 namespace vramtrack::trace {
 
-/// Takes the events in order: actions alloc and free_completed, the latter's size and stack without meaning.
-/// AllocEvent::origin is not used, `stream` is. An Error ends the reading: the caller adds file and line.
+/// Takes the events in order: the actions alloc and free_completed; size and stack of the latter are ignored.
+/// AllocEvent::origin is ignored, `stream` is used. An Error ends the reading; the caller adds file and line.
 using EventVisit = std::function<Status(std::uint32_t device, std::int64_t stream, const AllocEvent& event)>;
 
-/// Far more than a machine has; each costs memory. Code that keeps something per device refuses more.
+/// Far more than a machine has; each costs memory. Code that keeps data per device refuses more.
 inline constexpr std::size_t kMostStreamDevices = 4096;
 Status refuse_devices(std::size_t count);
 
-/// What is live on one device. Frees of addresses that hold nothing, and allocations where something is live, are
-/// counted: the stream began in the middle, or lost events.
+/// The live memory of one device. Counts frees of empty addresses and allocations at occupied ones: in such cases the
+/// stream began in the middle, or lost events.
 class StreamLive {
  public:
-  /// What `event` changed. Errors: impossible sizes.
+  /// Applies `event`, and returns the change. Errors: impossible sizes.
   Result<Change> take(const AllocEvent& event);
 
   [[nodiscard]] const LiveSet& blocks() const { return blocks_; }
   [[nodiscard]] const DeviceTrace& counts() const { return counts_; }  ///< its events are empty
   [[nodiscard]] std::uint64_t unknown_frees() const { return unknown_frees_; }
   [[nodiscard]] std::uint64_t replaced() const { return replaced_; }
-  /// Notes for the user about those two counts.
+  /// Notes for the user about the two counts.
   [[nodiscard]] std::vector<std::string> notes(std::uint32_t device) const;
 
  private:
@@ -48,8 +48,8 @@ class StreamLive {
   std::uint64_t replaced_ = 0;
 };
 
-/// Bytes by site, now and at one earlier moment: the changes since are kept, so that moving that moment to now costs
-/// time in proportion to the changes, and an event costs O(1).
+/// Bytes by site, now and at one earlier moment: keeps the changes since then, so that moving that moment to now takes
+/// time proportional to the changes, and an event O(1).
 class SitesSince {
  public:
   void add(const Change& change);
@@ -68,14 +68,14 @@ class SitesSince {
   std::vector<std::size_t> touched_;
 };
 
-/// Replays one device's stream as it comes: live bytes by site, growth and timeline.
+/// Replays one device's stream as it arrives: live bytes by site, growth and timeline.
 ///
-///   |--------|--------|--------|----   stretches of equally many events, at most `points`: when there are more,
-///     ^   v    ^    v                  neighbours are joined. Of each the highest and the lowest moment are kept,
+///   |--------|--------|--------|----   stretches of equally many events, at most `points`: if there are more,
+///     ^   v    ^    v                  neighbours are joined. Each keeps its highest and its lowest moment,
 ///   high low                           with everything that was live then.
 ///
-/// Memory: 80 bytes a live block, 100 a site, 40 a stretch and site; whatever the number of events. Cost: some 100 ns
-/// an event.
+/// Memory: 80 bytes per live block, 100 per site, 40 per stretch and site, whatever the number of events. Cost: some
+/// 100 ns per event.
 class StreamReplay {
  public:
   explicit StreamReplay(std::uint32_t device, const TimelineOptions& options = {});
@@ -84,12 +84,12 @@ class StreamReplay {
 
   [[nodiscard]] std::uint32_t device() const { return device_; }
   [[nodiscard]] const StreamLive& live() const { return live_; }
-  /// Live now.
+  /// The profile of what is live now.
   [[nodiscard]] Profile sites() const;
   /// The timeline up to now. Peaks are those of the stretches; valleys are left out.
   [[nodiscard]] Timeline timeline(const Symbols& symbols) const;
   /// The growth between quiet moments: the lowest one of each sixth of the events, without the first sixth, which is
-  /// the program's start. Short streams have fewer; with fewer than two there is no result: `usage` is empty.
+  /// the program's start. Short streams have fewer; with fewer than two, there is no result and `usage` is empty.
   [[nodiscard]] SnapshotGrowth growth(std::uint64_t least_bytes = GrowthOptions{}.least_bytes) const;
   /// The moments that growth() compares.
   [[nodiscard]] std::vector<Moment> quiet_moments() const;
@@ -111,7 +111,7 @@ class StreamReplay {
   Moment now_;
   Moment begin_;
   std::vector<Stretch> stretches_;
-  std::uint64_t stretch_events_ = 1;  ///< in each
+  std::uint64_t stretch_events_ = 1;  ///< events per stretch
   std::uint64_t open_events_ = 0;     ///< in the incomplete stretch
   Moment high_, low_;                 ///< of the incomplete stretch
   SitesSince since_high_, since_low_;

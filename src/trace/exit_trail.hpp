@@ -1,4 +1,4 @@
-// ExitTrail: what a process gave back since it last allocated, which is perhaps its exit.
+// ExitTrail: what a process has freed since it last allocated, which may be its exit.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ class ExitTrail {
     Held held;
     std::optional<LiveReports::BlockReport> reported;
   };
-  /// What the process held before the first of it.
+  /// What the process held before the first of these frees.
   struct Before {
     RunFloors::Place place;
-    std::int64_t live_bytes = 0;  ///< of the device and pinned
+    std::int64_t live_bytes = 0;  ///< device and pinned memory
     std::int64_t backing_bytes = 0, backed_bytes = 0;
     std::size_t blocks = 0;
   };
@@ -41,14 +41,14 @@ class ExitTrail {
     returned_.clear();
     unused_.clear();
   }
-  /// Whether allocating so much shows that it was not the exit: unless that is tiny and most memory is gone already.
+  /// Whether an allocation of this size shows that it was not the exit: if it is not tiny or most memory is held.
   [[nodiscard]] bool is_refuted_by(std::int64_t bytes) const {
     return !empty() && (!is_most() || 100 * bytes > before_.live_bytes || returned_.size() > 1000 + 2 * before_.blocks);
   }
-  /// Whether it is most of what the process held.
+  /// Whether most of what the process held was freed.
   [[nodiscard]] bool is_most() const { return 2 * freed_bytes_ >= before_.live_bytes; }
 
-  // A segment becomes its site's again when nothing lies in it any more; that was not so when the trail began.
+  // A segment counts for its site again once it contains no block; when the trail began, it contained some.
   void add_unused(const LiveCell& segment) {
     if (!empty()) unused_.emplace(segment.address, segment.site);
   }
@@ -60,7 +60,7 @@ class ExitTrail {
 
  private:
   std::vector<Returned> returned_;
-  std::unordered_map<std::uint64_t, std::uint32_t> unused_;  ///< sites by address
+  std::unordered_map<std::uint64_t, std::uint32_t> unused_;  ///< sites by segment address
   Before before_;
   std::int64_t freed_bytes_ = 0;
 };

@@ -12,7 +12,7 @@
 namespace vramtrack::trace {
 namespace {
 
-/// A name without the folded format's separator and without line breaks.
+/// A name without the separator of the folded format and without line breaks.
 std::string folded_name(const Symbols& symbols, FrameId frame) {
   std::string name = frame_words(symbols, frame);
   std::replace(name.begin(), name.end(), ';', ':');

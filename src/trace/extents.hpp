@@ -10,7 +10,7 @@
 namespace vramtrack::trace {
 
 /// Driver allocations of device memory. They are kept from the first block on, since a process without blocks needs
-/// none. Each call costs O(log n), and nothing for a block beside the one before it.
+/// none. Each call costs O(log n), and a block next to the previous one costs nothing.
 class Extents {
  public:
   [[nodiscard]] bool are_kept() const { return are_kept_; }
@@ -24,8 +24,8 @@ class Extents {
     if (was_found(address)) forget_found();
   }
 
-  /// Calls `visit` with the address of each extent in which the block lies, unless they are those found last. Segments
-  /// that grow are mapped piece by piece, and a block may lie in many pieces.
+  /// Calls `visit` with the address of each extent that contains part of the block, unless they were found by the last
+  /// call. Growing segments are mapped piece by piece, so a block may span many pieces.
   template <class Visit>
   void find(std::uint64_t address, std::uint64_t bytes, Visit visit) {
     const std::uint64_t end = address + std::min(std::max<std::uint64_t>(bytes, 1), ~std::uint64_t{0} - address);
@@ -40,11 +40,11 @@ class Extents {
       visit(at->first);
     }
   }
-  /// Whether the address lies in what find() found last, which is backing.
+  /// Whether the address is within the extents that find() found last, which are backing.
   [[nodiscard]] bool was_found(std::uint64_t address) const { return address >= begin_ && address < end_; }
   void forget_found() { begin_ = 1, end_ = 0; }
 
-  /// The program itself put a live block there. REQUIRES: was_found().
+  /// Records that the program itself put a live block there. REQUIRES: was_found().
   void bind(std::uint64_t address) { ++std::prev(extents_.upper_bound(address))->second.bound; }
   /// The address of the extent if this was the last block in it that the program put there.
   std::optional<std::uint64_t> unbind(std::uint64_t address) {
@@ -62,7 +62,7 @@ class Extents {
   };
   std::map<std::uint64_t, Extent> extents_;
   bool are_kept_ = false;
-  std::uint64_t begin_ = 1, end_ = 0;  ///< those found last
+  std::uint64_t begin_ = 1, end_ = 0;  ///< the extents found last
 };
 
 }  // namespace vramtrack::trace

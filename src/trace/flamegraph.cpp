@@ -1,5 +1,5 @@
-// The flame graph: an icicle of divs placed here, in per cent, so that it shows without any script; the script only
-// zooms, searches, and exchanges it for a second one without the frames of the allocator and the framework.
+// The flame graph: an icicle of divs positioned here, in per cent, so that it works without any script. The script only
+// zooms, searches, and switches to a second graph without the frames of the allocator and the framework.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kLeastShare = 1.0 / 2000;
 constexpr std::size_t kMostDepth = 256;
-constexpr std::size_t kMostLines = 200;  // of the table
+constexpr std::size_t kMostLines = 200;  // lines of the table
 
 struct Node {
   std::int64_t bytes = 0;
@@ -27,7 +27,7 @@ constexpr std::uint32_t kNoFrame = IdTable::kNone;
 /// Colour class, by the owner of the code.
 std::string_view kind_of(const Symbols& symbols, FrameId frame) {
   const std::string_view file = symbols.file(frame);
-  if (file.empty() && symbols.name(frame).starts_with('(')) return "none";  // ours: "(allocated before the trace)"
+  if (file.empty() && symbols.name(frame).starts_with('(')) return "none";  // our frame: "(allocated before the trace)"
   if (!file.ends_with(".py") && !file.starts_with('<')) return "native";
   if (file.find("site-packages") != std::string_view::npos || file.find("dist-packages") != std::string_view::npos ||
       file.find("/lib/python") != std::string_view::npos || file.find("\\Lib\\") != std::string_view::npos)
@@ -35,7 +35,7 @@ std::string_view kind_of(const Symbols& symbols, FrameId frame) {
   return "own";
 }
 
-/// Of the allocator and the framework: what a person who looks for the own line passes over.
+/// Frames of the allocator and the framework, which a person who looks for their own line skips.
 bool is_below_own_code(std::string_view kind) {
   return kind == "native" || kind == "torch";
 }
@@ -109,12 +109,12 @@ class Page {
  private:
   const Symbols& symbols_;
   std::int64_t total_;
-  std::string nameless_;  ///< what has no frame is called
+  std::string nameless_;  ///< the name for memory without a frame
   std::string out_;
   std::size_t depth_ = 0;
 };
 
-/// The lines that hold most.
+/// The table of the lines that hold most.
 std::string table_of(const Profile& profile, const Symbols& symbols, const LineOf& line_of, std::int64_t total) {
   std::string out =
       "<details><summary>as a table</summary><table><thead><tr><th scope=\"col\">line</th><th scope=\"col\">bytes</th>"

@@ -13,7 +13,7 @@ namespace vramtrack::trace {
 
 namespace {
 
-/// A trace is read to its end or not at all. Real ones compress 12 to 60 times, even with zstd's strongest setting.
+/// A trace is read completely or not at all. Real ones compress 12 to 60 times, even with zstd's strongest setting.
 constexpr ByteInputOptions kInput = {.contents = "snapshots", .is_damage_an_error = true, .most_ratio = 250};
 
 Result<TraceInput> recognised(ByteInput bytes, MoreFormats more) {

@@ -12,7 +12,7 @@ constexpr std::uint64_t mixed(std::uint64_t value) {
   return value ^ (value >> 29);
 }
 
-/// Another odd number for each process. What is read does not depend on it. Thread-safe.
+/// A random odd number, different in each process. The result of reading does not depend on it. Thread-safe.
 std::uint64_t hash_seed();
 
 }  // namespace vramtrack::trace

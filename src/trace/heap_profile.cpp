@@ -1,5 +1,5 @@
-// Heap profiles in pprof's format, what is live by stack: those of jax.profiler.save_device_memory_profile, and any
-// other with a sample type in bytes. docs/formats/heap-profile.md has what is read of them.
+// Heap profiles in pprof's format, which list live memory by stack: those of jax.profiler.save_device_memory_profile,
+// and any other with a sample type in bytes. docs/formats/heap-profile.md lists the fields that are read.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,13 +16,13 @@
 namespace vramtrack::trace {
 namespace {
 
-/// Far more than such profiles have: a location is named once, a stack once.
+/// Far more than such profiles need, because each location and each stack is listed once.
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 /// Stacks of deeper recursion are cut: the innermost frames show what holds the memory.
 constexpr std::size_t kMostFrames = 1024;
-/// More blocks than that are not made: each sample is one block then.
+/// If there would be more blocks than this, each sample becomes one block.
 constexpr std::uint64_t kMostBlocks = std::uint64_t{1} << 20;
-/// Blocks have no address in a profile. They get one each, apart from one another.
+/// Blocks in a profile have no addresses, so each gets one, at this distance from the next.
 constexpr std::uint64_t kBlockGap = 512;
 
 /// Field numbers of profile.proto (https://github.com/google/pprof/blob/main/proto/profile.proto).
@@ -36,7 +36,7 @@ struct Line {
 };
 struct Location {
   std::uint64_t address = 0;
-  std::vector<Line> lines;  ///< the innermost first: of inlined calls
+  std::vector<Line> lines;  ///< the innermost first; several for inlined calls
 };
 struct Function {
   std::uint64_t name = 0;
@@ -66,7 +66,7 @@ bool add_numbers(const ProtoFields& fields, std::vector<std::uint64_t>& out) {
   return true;
 }
 
-/// The device of a label: "cuda:0", "TFRT_CPU_0", "TPU_2(process=0,(0,0,0,0))".
+/// The device in a label: "cuda:0", "TFRT_CPU_0", "TPU_2(process=0,(0,0,0,0))".
 std::uint32_t device_of(std::string_view label) {
   const std::size_t begin = label.find_first_of("0123456789");
   std::uint32_t number = 0;
@@ -86,7 +86,7 @@ class HeapProfile {
     out.is_event_stream = true;
     out.is_heap_profile = true;
     if (Status samples = read_samples(out); !samples) return fail(samples.error());
-    // Segments stand by device, as an allocator's do.
+    // Order the segments by device, as an allocator does.
     std::stable_sort(out.segments.begin(), out.segments.end(),
                      [](const Segment& a, const Segment& b) { return a.device < b.device; });
     return out;
@@ -162,7 +162,7 @@ class HeapProfile {
     return index < strings_.size() ? strings_[static_cast<std::size_t>(index)] : std::string_view();
   }
 
-  /// Which of a sample's values are bytes that are live, and how many blocks: JAX calls them "space" and
+  /// Finds which of a sample's values are the live bytes and the number of blocks. JAX calls them "space" and
   /// "allocations", other programs "inuse_space" and "inuse_objects".
   Status choose_types() {
     std::string names;
@@ -173,7 +173,7 @@ class HeapProfile {
       while (fields.next()) (fields.number() == 1 ? type : unit) = fields.value();
       const std::string_view name = text(type);
       names += fmt::format("{}{}/{}", i == 0 ? "" : ", ", printable(name), printable(text(unit)));
-      if (name.starts_with("alloc_")) continue;  // all that ever were
+      if (name.starts_with("alloc_")) continue;  // everything ever allocated
       if (text(unit) == "bytes" && (!bytes_at_ || name == "inuse_space")) bytes_at_ = i;
       if (text(unit) == "count" && (!count_at_ || name == "inuse_objects")) count_at_ = i;
     }
@@ -242,7 +242,7 @@ class HeapProfile {
     if (*bytes_at_ >= values.size()) return fail(fmt::format("sample {} has no value in bytes", number));
     out.bytes = values[*bytes_at_];
     if (count_at_ && *count_at_ < values.size()) out.count = std::max<std::uint64_t>(values[*count_at_], 1);
-    // No memory is larger, and no sum of sizes may overflow.
+    // No device has more memory, and sums of sizes must not overflow.
     if (out.bytes >> 56 != 0)
       return fail(fmt::format("sample {} holds {} bytes, more than any device has", number, out.bytes));
     out.stack = stack(locations, is_executable);
@@ -271,7 +271,7 @@ class HeapProfile {
     for (const Sample& sample : samples) {
       const std::uint64_t count = is_counted ? sample.count : 1;
       for (std::uint64_t i = 0; i < count; ++i) {
-        // The first ones take what does not divide.
+        // The first blocks share the remainder.
         const std::uint64_t size = sample.bytes / count + (i < sample.bytes % count ? 1 : 0);
         Segment segment;
         segment.device = sample.device;

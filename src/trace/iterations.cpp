@@ -9,7 +9,7 @@
 namespace vramtrack::trace {
 namespace {
 
-/// Whether a file of PyTorch only passes calls on: decorators (torch.no_grad) and what runs compiled code.
+/// Whether a file of PyTorch only forwards calls: decorators (torch.no_grad) and code that runs compiled code.
 bool passes_on(std::string_view file) {
   for (const std::string_view part :
        {"/utils/_contextlib.py", "/_dynamo/", "/_inductor/", "/_functorch/", "/_compile.py"})

@@ -31,7 +31,7 @@ void KeeperLooks::end(const probe::Slot& slot, const std::vector<CallSite>& site
 void KeeperLooks::take_in(std::uint64_t begun_us, const std::vector<CallSite>& sites, const ProcessNames& names) {
   sites_.assign(sites.size(), {});
   for (std::size_t i = 0; i < sites.size(); ++i) sites_[i].live_blocks = sites[i].live.blocks;
-  std::map<std::uint32_t, std::int64_t> named;  // bytes of the sample, by text
+  std::map<std::uint32_t, std::int64_t> named;  // sampled bytes, by text
   std::map<std::uint32_t, std::map<std::uint32_t, std::vector<const KeptBlock*>>> by_site;
   for (const KeptBlock& block : open_) {
     if ((block.flags & probe::kUnheldBlock) != 0) {
@@ -73,7 +73,7 @@ void KeeperLooks::take_in(std::uint64_t begun_us, const std::vector<CallSite>& s
       return std::pair(a.first.is_rooted, a.first.blocks) > std::pair(b.first.is_rooted, b.first.blocks);
     });
     std::vector<FoundKeeper>& its = keepers_[site];
-    // A circle may outlive the function whose variable led to it, until the garbage collector finds it.
+    // A reference cycle may outlive the function with the variable that led to it, until garbage collection.
     const auto is_known = [](const FoundKeeper& keeper) { return keeper.is_rooted && keeper.blocks > 1; };
     const bool is_rooted =
         std::any_of(found.begin(), found.end(), [](const auto& each) { return each.first.is_rooted; });

@@ -1,4 +1,4 @@
-// KeeperLooks: what keeps the blocks of a process, as its own Python found it at its looks (Record::kept).
+// KeeperLooks: what keeps the blocks of a process, as found by searches ("looks") within its own Python (Record::kept).
 #pragma once
 
 #include <cstdint>
@@ -12,45 +12,45 @@
 
 namespace vramtrack::trace {
 
-/// What keeps blocks, as the program found it at one look.
+/// An object that keeps blocks, as one look in the program found it.
 struct FoundKeeper {
-  std::string words;            ///< "losses (list, 406 items), local of train() at train.py:16"; untrusted
-  bool is_rooted = false;       ///< it leads to a variable
-  bool has_graphs = false;      ///< some of what it keeps has a graph, which keeps blocks that Python has no object for
-  std::uint64_t blocks = 0;     ///< of the site, of those that the look named: a sample
-  std::uint64_t looked_us = 0;  ///< when the look began
-  Held stands_for;              ///< what it keeps of the site, estimated from the sample
-  std::int64_t live_blocks = 0;                            ///< the live blocks of the site when the look ended
+  std::string words;             ///< "losses (list, 406 items), local of train() at train.py:16"; untrusted
+  bool is_rooted = false;        ///< it leads to a variable
+  bool has_graphs = false;       ///< some of it has a graph, which keeps blocks without a Python object
+  std::uint64_t blocks = 0;      ///< number of the site's blocks that the look named (a sample)
+  std::uint64_t looked_us = 0;   ///< when the look began
+  Held stands_for;               ///< the part of the site that it keeps, estimated from the sample
+  std::int64_t live_blocks = 0;  ///< the live blocks of the site when the look ended
   std::uint64_t first_us = 0, middle_us = 0, last_us = 0;  ///< when the blocks of the sample were allocated
 };
 
-/// What the newest look shows of a site's blocks besides.
+/// What else the newest look shows about a site's blocks.
 struct SiteLook {
   std::int64_t live_blocks = 0;  ///< the live blocks of the site at that moment
-  /// Blocks that Python has an object for (a sample): nothing was found to refer to it, or it was not asked about.
+  /// Blocks with a Python object (a sample): no referrer was found, or the search did not cover it.
   std::uint64_t unheld = 0, unasked = 0;
 };
 
-/// The end of a look at what keeps memory.
+/// The end of a look, that is, of one search for what keeps memory.
 struct KeptLook {
   std::uint64_t time_us = 0;
   bool was_made = false;  ///< false: it was refused
-  std::string why;        ///< it was refused, or is not complete; empty: it is
+  std::string why;        ///< why it was refused or is incomplete; empty: it is complete
 };
 
 class KeeperLooks {
  public:
-  /// A record of the open look that is not its end. `cell`: the block that it names; null: it is not known.
+  /// Takes a record of the open look other than its end. `cell`: the block that it names; null if unknown.
   void take(const probe::Slot& slot, const LiveCell* cell);
-  /// The end of the open look. A look that is cut off by the end of the trace is none.
+  /// Ends the open look. A look that the end of the trace cuts off does not count.
   void end(const probe::Slot& slot, const std::vector<CallSite>& sites, const ProcessNames& names);
 
-  /// By call site: what keeps its blocks, by the newest look that found any; first what leads to a variable, and of
-  /// that what keeps most. Of several that keep the same blocks it is one.
+  /// The keepers of each call site's blocks, from the newest look that found any: first those that lead to a variable,
+  /// then by what they keep. Of several keepers of the same blocks, only one is listed.
   [[nodiscard]] const std::map<std::uint32_t, std::vector<FoundKeeper>>& keepers() const { return keepers_; }
   /// REQUIRES: last().
   [[nodiscard]] SiteLook of_site(std::size_t site) const { return site < sites_.size() ? sites_[site] : SiteLook{}; }
-  /// The newest one. nullopt: none was asked for, or none ended.
+  /// The newest look; nullopt if none was requested or none ended.
   [[nodiscard]] const std::optional<KeptLook>& last() const { return last_; }
 
  private:
@@ -60,7 +60,7 @@ class KeeperLooks {
     std::uint8_t flags = 0;
     std::uint64_t address = 0, time_us = 0;
     Held held;
-    std::uint64_t all_bytes = 0;  ///< that its keeper keeps
+    std::uint64_t all_bytes = 0;  ///< all bytes that its keeper keeps
   };
   void take_in(std::uint64_t begun_us, const std::vector<CallSite>& sites, const ProcessNames& names);
 

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kInto[] = {" within ", ", attribute of ", ", attributes of ", ") of ", " that begins at "};
 
-/// The outermost place first; each as far as the text goes.
+/// The places, outermost first; each extends to the end of the text.
 std::vector<std::string_view> places_of(std::string_view keeper) {
   std::vector<std::string_view> places = {keeper};
   for (std::size_t at = 0; at < keeper.size(); ++at)
@@ -18,14 +18,14 @@ std::vector<std::string_view> places_of(std::string_view keeper) {
   return places;
 }
 
-/// The place alone, without those that it lies in.
+/// The place alone, without those that contain it.
 std::string_view first_of(std::string_view place) {
   std::size_t end = place.size();
   for (const std::string_view into : kInto) end = std::min(end, place.find(into));
   return place.substr(0, end);
 }
 
-/// "losses (list, 1,406 items)": 1406; 0: it is not a container.
+/// The number of items, such as 1406 for "losses (list, 1,406 items)"; 0 if it is not a container.
 std::uint64_t items_of(std::string_view place) {
   const std::size_t end = place.find(" items");
   if (end == std::string_view::npos) return 0;
@@ -37,7 +37,7 @@ std::uint64_t items_of(std::string_view place) {
   return items;
 }
 
-/// The same text except for the numbers of items.
+/// Whether the texts are equal except for the numbers of items.
 bool is_one_place(std::string_view a, std::string_view b) {
   return without_items(a) == without_items(b);
 }

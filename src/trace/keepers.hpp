@@ -1,7 +1,7 @@
 // Compares the keepers of two blocks (FoundKeeper): how far away their variable is, and whether it is the same.
 // "tuple, 2 items within losses (list, 406 items), local of train() at train.py:16": the innermost place first, then
-// what it lies in, each after " within ", ", attribute of ", ", attributes of ", ") of " or " that begins at ". Names
-// that a program makes as it runs are one place: "Store.t* (406 items), attributes of store". Pure.
+// the places that contain it, each after " within ", ", attribute of ", ", attributes of ", ") of " or " that begins at
+// ". Names that a program creates at run time are one place: "Store.t* (406 items), attributes of store". Pure.
 #pragma once
 
 #include <cstddef>
@@ -11,21 +11,21 @@
 
 namespace vramtrack::trace {
 
-/// Places between a block and the variable: 0 for what the variable itself refers to or contains.
+/// Number of places between a block and the variable: 0 if the variable itself refers to it or contains it.
 std::size_t places_between(std::string_view keeper);
 
-/// Whether two keepers lie in one container with at least `items` items: what the one keeps of a step, the other keeps
-/// with it. Numbers of items are those of one look or of two.
+/// Whether two keepers are in one container with at least `items` items, so that whatever one keeps of a step, the
+/// other keeps, too. The numbers of items may come from one look or from two.
 bool have_one_container(std::string_view a, std::string_view b, std::uint64_t items);
 
-/// Whether two keepers are two: the places that both lie in, from the variable on, part before there is a container
-/// with at least `items` items. Two keys of one small dictionary are two.
+/// Whether two keepers are separate: the paths to them, from the variable on, diverge before a container with at least
+/// `items` items. Two keys of one small dictionary are separate.
 bool are_apart(std::string_view a, std::string_view b, std::uint64_t items);
 
-/// Whether they are two keys of one dictionary, or lie in two: what one line of a program fills in turn.
+/// Whether they are, or are within, two keys of one dictionary, which one line of a program fills in turn.
 bool are_two_keys(std::string_view a, std::string_view b);
 
-/// The words without the numbers of items, which are those of one moment.
+/// The text without the numbers of items, which hold only for one moment.
 std::string without_items(std::string_view keeper);
 
 }  // namespace vramtrack::trace

@@ -11,7 +11,7 @@ namespace {
 constexpr std::array<std::string_view, 5> kKindNames = {"metadata", "annotation", "compile_context", "internal",
                                                         "pool"};
 
-/// Calls add(LabelBytes) for each label that the origin gives.
+/// Calls add(LabelBytes) for each label of the origin.
 template <class Add>
 void labels_in(const Origin& origin, std::int64_t bytes, Add add) {
   if (origin.metadata != kNoText) add(LabelBytes{LabelKind::metadata, origin.metadata, {}, bytes, 1});
@@ -72,7 +72,7 @@ std::vector<LabelBytes> Labels::sorted(const Sums& sums) {
 Labels labels_of(const Snapshot& snapshot, std::optional<std::uint32_t> device) {
   Labels out;
   auto annotation = snapshot.block_annotations.begin();
-  // Annotations are by block, segments by their first block: both in order, unless the segments are those of the host.
+  // Annotations are ordered by block and segments by first block, unless the segments are those of the host.
   for (const Segment& segment : snapshot.segments) {
     if (device && segment.device != *device) continue;
     annotation =

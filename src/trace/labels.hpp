@@ -1,4 +1,4 @@
-// Labels: what the program and its recorder called the memory that a site holds: metadata, annotations, the frame that
+// Labels: the names that the program and its recorder gave to a site's memory: metadata, annotations, the frame that
 // was compiled, and the memory pool if it is not the common one.
 #pragma once
 
@@ -28,23 +28,23 @@ std::string_view label_kind_name(LabelKind kind);
 
 struct LabelBytes {
   LabelKind kind = LabelKind::metadata;
-  StringId text = kNoText;  ///< of a pool none
+  StringId text = kNoText;  ///< none for a pool
   PoolId pool{};
   std::int64_t bytes = 0;
   std::int64_t blocks = 0;
 };
-/// "step 3", "pool of CUDA graph 1".
+/// The label as text: "step 3", "pool of CUDA graph 1".
 std::string label_words(const Symbols& symbols, const LabelBytes& label);
-/// All of one origin but its pool: "step 3; compiling 0/1"; empty without labels.
+/// All labels of one origin except its pool: "step 3; compiling 0/1"; empty without labels.
 std::string label_words(const Symbols& symbols, const Origin& origin);
-/// "common", "CUDA graph 1", "pool 0.2": what PyTorch's numbers mean.
+/// The meaning of PyTorch's numbers: "common", "CUDA graph 1", "pool 0.2".
 std::string pool_name(const PoolId& pool);
 
 /// The labels of the live blocks of each stack, the most bytes first. A block counts once for each of its labels.
 class Labels {
  public:
   void add(StackId stack, const LabelBytes& label);
-  /// Those of all the stacks that `belongs` accepts, together.
+  /// The combined labels of all stacks that `belongs` accepts.
   template <class Belongs>
   [[nodiscard]] std::vector<LabelBytes> of(Belongs belongs) const {
     Sums sums;
@@ -68,16 +68,16 @@ class Labels {
   std::unordered_map<std::uint32_t, Sums> by_stack_;
 };
 
-/// Of the blocks that the snapshot has live.
+/// The labels of the snapshot's live blocks.
 Labels labels_of(const Snapshot& snapshot, std::optional<std::uint32_t> device = {});
-/// Of what was live after entry `event` of the device's trace. One pass over the trace where it has any label.
+/// Labels of memory live after entry `event` of the device's trace. One pass over the trace if it has any label.
 Labels labels_at(const Snapshot& snapshot, std::uint32_t device, std::uint64_t event);
 
-/// The labelled blocks that are live while a trace is read or replayed. Costs nothing until the first label; then some
+/// Tracks the live labelled blocks while a trace is read or replayed. Costs nothing until the first label; then some
 /// 100 bytes for each labelled block.
 class LiveLabels {
  public:
-  static constexpr std::size_t kMostAnnotations = 8;  ///< of one block; further ones are left out
+  static constexpr std::size_t kMostAnnotations = 8;  ///< per block; further ones are dropped
 
   struct Held {
     std::uint64_t bytes = 0;
@@ -87,7 +87,7 @@ class LiveLabels {
   };
   using Address = std::pair<std::uint32_t, std::uint64_t>;  ///< device and address
 
-  /// `all`: blocks without a label, too, so that those that are annotated later have their bytes and stack.
+  /// `all`: also track blocks without a label, so that bytes and stack are known if they are annotated later.
   explicit LiveLabels(bool all = false) : all_(all) {}
 
   /// `origin` is that of the event.

@@ -1,4 +1,4 @@
-// LastAllocations: the newest allocations of a process, whatever became of them.
+// LastAllocations: the newest allocations of a process, whether freed or not.
 #pragma once
 
 #include <algorithm>
@@ -18,13 +18,13 @@ class LastAllocations {
     else
       all_[next_++ % kMost] = {time_us, site};
   }
-  /// Once, at the end. The records of threads may be a little out of order.
+  /// Call once, at the end. Records of different threads may be slightly out of order.
   void finish() {
     if (next_ > 0) std::rotate(all_.begin(), all_.begin() + next_ % kMost, all_.end());
     std::stable_sort(all_.begin(), all_.end(),
                      [](const Passing& a, const Passing& b) { return a.time_us < b.time_us; });
   }
-  /// In order after finish().
+  /// The allocations, in order after finish().
   [[nodiscard]] const std::vector<Passing>& all() const { return all_; }
 
  private:

@@ -6,7 +6,7 @@
 namespace vramtrack::trace {
 namespace {
 
-/// Those that hold most, and those that hold most of what is younger than this.
+/// How many sites to report: those that hold the most, and those that hold the most recent memory.
 constexpr std::size_t kMostByBytes = 3, kMostByGrowth = 3;
 constexpr double kLately_s = 3600;
 

@@ -1,4 +1,4 @@
-// LifetimesAccount: what the judge gets about one running program's allocations, and when.
+// LifetimesAccount: what is reported to the judge about a running program's allocations, and when.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace vramtrack::trace {
 
-/// What is to be reported of one process.
+/// The report about one process.
 struct ProcessLifetimes {
   std::uint32_t pid = 0;
   std::uint64_t start_ticks = 0;
   std::vector<SiteLifetimes> sites;
 };
 
-/// As the judge takes it.
+/// The report as the event that the judge takes.
 Event event_of(ProcessLifetimes process, Timestamp time);
 
 /// Not thread-safe. Memory: that of a SurvivalLedger.
@@ -31,13 +31,13 @@ class LifetimesAccount {
                 std::uint64_t sampled_below = 0);
   void free(std::uint64_t address, double time_s);
 
-  /// What is to be reported now, if anything: the lines that hold most, and those that allocated most lately of what is
-  /// live. Nothing before it holds kLeastBytes; then at most every kPace_s, every kRetell_s while nothing happens, and
-  /// not at all once that is so for kForget_s. `now_s`: on the clock of the events. `name`: of a site.
+  /// The report that is due now, if any: the lines that hold the most, and those with the most recent live memory.
+  /// There is none before the process holds kLeastBytes. Then at most one every kPace_s, one every kRetell_s while
+  /// nothing happens, and none after kForget_s of that. `now_s`: on the clock of the events. `name`: names a site.
   std::optional<std::vector<SiteLifetimes>> report(double now_s, const std::function<std::string(SiteNumber)>& name);
 
   static constexpr double kLeastBytes = 8 << 20;
-  static constexpr double kPace_s = 30;  ///< as other facts beside memory
+  static constexpr double kPace_s = 30;  ///< as for other facts besides memory
   static constexpr double kRetell_s = 90;
   static constexpr double kForget_s = 3600;
 

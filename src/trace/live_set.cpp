@@ -9,7 +9,7 @@ Change Replay::apply(const AllocEvent& event, LiveSet& live) const {
   const auto size = static_cast<std::int64_t>(event.size_bytes);
   switch (event.action) {
     case Action::alloc:
-      // A block that is already there was freed without an event: that happens in filtered traces.
+      // A block that is already there was freed without an event, as happens in filtered traces.
       if (const LiveSet::Held* const held = live.find(event.address)) {
         (held->is_pending ? change.pending_bytes : change.live_bytes) -= static_cast<std::int64_t>(held->bytes);
         if (!held->is_pending) --change.live_blocks;
@@ -60,7 +60,7 @@ Replay::Replay(const Snapshot& snapshot, std::uint32_t device, Symbols& symbols)
   const FrameId frame = symbols.intern(Frame{symbols.intern("(allocated before the trace)"), symbols.intern(""), 0});
   before_ = symbols.intern({&frame, 1});
 
-  // What the trace itself says: what is open at its end, and what it freed without having allocated it.
+  // First the trace itself: the blocks open at its end, and those freed without an allocation.
   LiveSet open;
   LiveSet freed_first;
   std::int64_t reserved = 0;
@@ -109,7 +109,7 @@ Replay::Replay(const Snapshot& snapshot, std::uint32_t device, Symbols& symbols)
         open.erase(block.address);
         continue;
       }
-      // Live all along. A block freed in the trace before is another one that lay at the same address.
+      // The block was live all along. A block freed earlier in the trace was another one at the same address.
       if (initial_.find(block.address) == nullptr)
         initial_.put(block.address, block.requested_bytes, block.stack == kNoStack && count > 0 ? before_ : block.stack,
                      block.state == BlockState::pending_free);

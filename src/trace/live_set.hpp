@@ -1,5 +1,5 @@
-// LiveSet and Replay: what was live at each event of a device's trace. The end is known from the blocks; the trace is a
-// ring that may begin in the middle: what was live before its first event follows from both.
+// LiveSet and Replay: what was live at each event of a device's trace. The blocks give the final state. The trace is a
+// ring that may begin in the middle; what was live before its first event follows from both.
 //
 //        before the trace        trace (ring)              snapshot
 //     ---------------------|--------------------------|  blocks
@@ -31,7 +31,7 @@ class LiveSet {
 
   /// The block at `address`, or null. Valid until the next put or erase.
   Held* find(std::uint64_t address) { return table_.find(address); }
-  /// Replaces what was there.
+  /// Replaces any block at `address`.
   void put(std::uint64_t address, std::uint64_t bytes, StackId stack, bool is_pending) {
     const Held held{address, bytes, stack, is_pending, true};
     if (Held* const known = find(address))
@@ -52,9 +52,9 @@ class LiveSet {
   AddressTable<Held> table_;
 };
 
-/// What one event changed.
+/// The change by one event.
 struct Change {
-  StackId stack = kNoStack;  ///< the stack of the block that the event is about: of its allocation, also for a free
+  StackId stack = kNoStack;  ///< the stack that allocated the event's block, even for a free
   std::int64_t live_bytes = 0;
   std::int64_t live_blocks = 0;
   std::int64_t pending_bytes = 0;
@@ -72,16 +72,16 @@ struct Moment {
 
 class Replay {
  public:
-  /// Two passes over the events of `device` (none: an empty replay). `symbols` gets one more stack, that of blocks
+  /// Two passes over the events of `device` (none: an empty replay). `symbols` gets one more stack, that of the blocks
   /// "(allocated before the trace)".
   Replay(const Snapshot& snapshot, std::uint32_t device, Symbols& symbols);
 
-  /// Before the first event.
+  /// The totals before the first event.
   [[nodiscard]] const Moment& begin() const { return begin_; }
   [[nodiscard]] const Profile& live_at_begin() const { return initial_profile_; }
   [[nodiscard]] StackId before_trace() const { return before_; }
-  /// Blocks that are live at the end of the trace but not in the segments, or the other way round; 0 in a consistent
-  /// file.
+  /// The number of blocks that are live at the end of the trace but not in the segments, or vice versa; 0 in a
+  /// consistent file.
   [[nodiscard]] std::uint64_t mismatch_count() const { return mismatches_; }
   [[nodiscard]] std::uint64_t event_count() const { return trace_ != nullptr ? trace_->events.size() : 0; }
 
@@ -113,10 +113,10 @@ class Replay {
   Profile initial_profile_;
   Moment begin_;
   std::uint64_t mismatches_ = 0;
-  bool is_event_stream_ = false;  ///< what is live is what is taken from the driver
+  bool is_event_stream_ = false;  ///< live memory equals the memory taken from the driver
 };
 
-/// The live bytes by stack after each of the events, which must be ascending. One replay.
+/// The live bytes by stack after each of the events, which must be ascending. Takes one replay.
 std::vector<Profile> profiles_at(const Replay& replay, std::span<const std::uint64_t> events);
 
 }  // namespace vramtrack::trace

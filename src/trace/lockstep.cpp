@@ -8,29 +8,29 @@
 namespace vramtrack::trace {
 namespace {
 
-/// Of the steps, those that must be regular: the first and the last of a program often are not.
+/// The share of steps that must be regular; the first and the last of a program often are not.
 constexpr double kRegularShare = 0.9;
-/// Blocks that a line of the group holds besides, above all from the start.
+/// The share of additional blocks that a line of the group may hold, mostly from the start.
 constexpr double kBesidesShare = 0.1;
-/// Several blocks a step are a burst if they leave this much of it free, and more than their number alone would.
+/// Several blocks per step are a burst if they leave this share of it free, and more than their number alone would.
 constexpr double kLeastPause = 0.25;
 constexpr double kPausePerBlock = 1.5;
-/// Two stretches of a program with this share of their sites in common are the same code, run twice: of one step they
-/// are two parts.
+/// Two stretches of a program with this share of their sites in common are the same code, run twice; with less, they
+/// are two parts of one step.
 constexpr double kSameCode = 0.8;
-/// CPython frees what is nested deeply in batches of up to 50 (its trashcan): fewer blocks may go site by site though
-/// one owner had them all.
+/// CPython frees deeply nested objects in batches of up to 50 (its trashcan), so fewer blocks may be freed site by site
+/// even though one owner had them all.
 constexpr std::size_t kLeastSeparate = 100;
-/// All of the one, then all of the other, and perhaps what local variables of the last step had.
+/// All blocks of one site, then all of the other, and perhaps those held by local variables of the last step.
 constexpr std::size_t kMostSeparateRuns = 3;
 
 struct Births {
-  std::size_t in_step = 0;  ///< the most frequent number from one birth of the rare site to its next
+  std::size_t in_step = 0;  ///< the most frequent number between two births of the rare site
   std::size_t regular = 0;  ///< steps with that number
   std::size_t before = 0, after = 0;
 };
 
-/// `with_ties`: what is born in the same microsecond came before.
+/// `with_ties`: births in the same microsecond count as earlier.
 Births births_between(std::span<const std::uint64_t> site, std::span<const std::uint64_t> rare, bool with_ties) {
   Births out;
   std::size_t at = 0;
@@ -53,12 +53,12 @@ Births births_between(std::span<const std::uint64_t> site, std::span<const std::
   return with_ties.regular > without.regular ? with_ties : without;
 }
 
-/// The share of a step that passes between the births of the site that lie farthest apart; the median of the steps.
+/// The longest pause between births of the site within a step, as a share of the step; the median over the steps.
 double longest_pause(std::span<const std::uint64_t> site, std::span<const std::uint64_t> rare) {
   std::vector<double> pauses;
   for (std::size_t i = 1; i < rare.size(); ++i) {
     const auto from = std::upper_bound(site.begin(), site.end(), rare[i - 1]);
-    // The next step's first one ends the pause at this step's end.
+    // The first birth of the next step ends the pause at the end of this one.
     const auto to = std::upper_bound(from, site.end(), rare[i]);
     const auto end = to == site.end() ? to : to + 1;
     if (end - from < 2 || *(end - 1) == *from) continue;
@@ -87,7 +87,7 @@ bool are_in_other_steps(std::span<const std::uint64_t> site, std::span<const std
                         PassingRange passing) {
   if (passing.empty()) return false;
   std::size_t looked = 0;
-  std::map<std::uint32_t, std::pair<std::size_t, std::size_t>> seen;  // in how many steps: before and after
+  std::map<std::uint32_t, std::pair<std::size_t, std::size_t>> seen;  // number of steps: before and after
   for (std::size_t i = rare.size(); i-- > 0 && rare[i] > passing.front().time_us;) {
     const auto next = std::upper_bound(site.begin(), site.end(), rare[i]);
     if (next == site.begin() || next == site.end() || *(next - 1) < passing.front().time_us) continue;
@@ -107,7 +107,7 @@ bool are_in_other_steps(std::span<const std::uint64_t> site, std::span<const std
   return common > 0 && static_cast<double>(common) >= kSameCode * static_cast<double>(all);
 }
 
-/// How often the one is released after the other one, and the other way round.
+/// The number of runs in which the blocks of one site are released after those of the other.
 std::size_t runs_of(std::span<const std::uint32_t> a, std::span<const std::uint32_t> b) {
   std::size_t runs = 0, i = 0, j = 0;
   int last = 0;
@@ -134,7 +134,7 @@ Lockstep lockstep_of(const SiteBlocks& site, const SiteBlocks& rare, std::span<c
   out.in_step = in_step;
   out.follows = births.before < in_step;
   const std::size_t fewest = std::min(site.deaths.size(), rare.deaths.size());
-  // Where most deaths are not seen, those that are say nothing about the others.
+  // If most deaths were not recorded, those that were show nothing about the others.
   const bool has_deaths =
       static_cast<double>(rare.deaths.size()) >= kRegularShare * static_cast<double>(steps) &&
       static_cast<double>(site.deaths.size()) >= kRegularShare * static_cast<double>(site.births_us.size());
@@ -157,7 +157,7 @@ std::vector<LockstepGroup> lockstep_groups(std::span<const SiteBlocks> sites, st
   // Sites are compared with the rarest one of their group: similarity is not transitive.
   struct Member {
     std::size_t site = 0;
-    std::uint64_t last_us = 0;  ///< in the first step
+    std::uint64_t last_us = 0;  ///< time of its last birth in the first step
   };
   struct Open {
     std::size_t rarest = 0;

@@ -14,7 +14,7 @@ MemoryFailure* MemoryFailures::take(const probe::Slot& slot) {
   failure->asked_bytes = slot.bytes;
   failure->figure_bytes = slot.address;
   failure->is_refused = is_refused;
-  // A framework's error follows the refusal that led to it.
+  // A framework's error comes after the refusal that caused it.
   if (info->level == probe::Level::block && driver_ && driver_->is_refused) {
     failure->is_refused = true;
     failure->figure_bytes = driver_->figure_bytes;

@@ -13,29 +13,29 @@ namespace vramtrack::trace {
 struct MemoryFailure {
   std::uint64_t time_us = 0;
   std::uint64_t asked_bytes = 0;
-  std::uint64_t figure_bytes = 0;  ///< refused: what was held; failed: what the device had free, 0: not known
-  std::uint64_t limit_bytes = 0;   ///< that was in force; 0: none
+  std::uint64_t figure_bytes = 0;  ///< refused: bytes held; failed: bytes free on the device, 0: unknown
+  std::uint64_t limit_bytes = 0;   ///< the limit in force; 0: none
   bool is_refused = false;         ///< by a limit
   int device = 0;
   probe::Call call = probe::Call::none;
   std::uint32_t stack = 0;
-  std::int64_t live_bytes = 0;  ///< of device memory, blocks in backing counted once
+  std::int64_t live_bytes = 0;  ///< device memory, counting blocks within backing once
   std::int64_t backing_bytes = 0;
-  std::int64_t cached_bytes = 0;  ///< backing that no block used
-  std::vector<Held> sites;        ///< of each call site
+  std::int64_t cached_bytes = 0;  ///< backing that no block uses
+  std::vector<Held> sites;        ///< per call site
 };
 
 class MemoryFailures {
  public:
   void set_limit(std::uint64_t bytes) { limit_bytes_ = bytes; }
-  /// Counts a record of a failure. The first of its level is kept: the caller adds what was live then. Null: another
-  /// one is kept.
+  /// Counts a record of a failure. Returns the first of its level, to which the caller adds what was live; null if
+  /// another one is kept.
   MemoryFailure* take(const probe::Slot& slot);
 
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
   [[nodiscard]] std::uint64_t failed() const { return failed_; }
-  /// The failure that the program saw: the framework's first one, else the driver's. If the driver refuses memory to a
-  /// framework that raises its own errors (PyTorch), the framework tries again. Null: none.
+  /// The failure that the program saw: the framework's first, else the driver's. A framework that raises its own errors
+  /// (PyTorch) tries again after the driver refuses memory. Null: none.
   [[nodiscard]] const MemoryFailure* seen(bool has_framework) const {
     if (block_) return &*block_;
     return driver_ && !has_framework ? &*driver_ : nullptr;

@@ -1,7 +1,7 @@
-// Memory profiles of XProf (MemoryProfile), which its tool memory_profile makes of an *.xplane.pb: the message, or its
-// JSON. The format: memory_profile.proto (github.com/openxla/xprof, plugin/xprof/protobuf; before that
-// github.com/tensorflow/tensorflow, tensorflow/core/profiler/protobuf); what makes it, and so what its fields mean:
-// xplane_to_memory_profile.cc (xprof/convert). docs/formats/xprof.md has what is read.
+// Memory profiles of XProf (MemoryProfile), which its tool memory_profile derives from an *.xplane.pb: the message, or
+// its JSON. The format: memory_profile.proto (github.com/openxla/xprof, plugin/xprof/protobuf; before that
+// github.com/tensorflow/tensorflow, tensorflow/core/profiler/protobuf); the code that writes it, and so defines its
+// fields: xplane_to_memory_profile.cc (xprof/convert). docs/formats/xprof.md lists what is read.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-/// Where an allocator has more events, XProf keeps so many.
+/// If an allocator has more events, XProf keeps this many.
 constexpr std::size_t kMostMoments = 1000;
 /// Far more than the moments of a few allocators.
 constexpr std::size_t kMostBytes = std::size_t{64} << 20;
@@ -31,7 +31,7 @@ constexpr std::string_view kLimit = "64 MiB, which no memory profile is";
 
 enum class Kind : std::uint8_t { other = 0, allocation = 1, deallocation = 2 };
 
-/// MemoryActivityMetadata. Texts lie in the file, or in its JSON.
+/// MemoryActivityMetadata. Its texts are views into the file or its JSON.
 struct MemoryActivity {
   Kind kind = Kind::other;
   std::int64_t requested_bytes = 0;
@@ -51,7 +51,7 @@ struct Sample {
   std::int64_t lifetime_peak_bytes = 0;
   MemoryActivity activity;
 };
-/// ActiveAllocation: blocks that are live at the peak, by their place in `samples`, or in `special` below zero.
+/// ActiveAllocation: blocks that are live at the peak, as an index into `samples`, or into `special` if negative.
 struct Row {
   std::int64_t sample = 0;
   std::int64_t special = 0;
@@ -61,7 +61,7 @@ struct Row {
 struct Allocator {
   std::string name;
   std::vector<Sample> samples;
-  std::vector<Sample> timeline;  ///< since version 1; before, `samples` are
+  std::vector<Sample> timeline;  ///< since version 1; before, `samples` is the timeline
   std::vector<Row> rows;
   std::vector<MemoryActivity> special;
 };
@@ -70,7 +70,7 @@ struct MemoryProfile {
   std::int64_t version = 0;
 };
 
-/// The message.
+/// Reads the message.
 class ProtoProfile {
  public:
   explicit ProtoProfile(std::string_view bytes) : bytes_(bytes) {}
@@ -100,7 +100,7 @@ class ProtoProfile {
   }
   static std::int64_t number(const ProtoFields& fields) { return static_cast<std::int64_t>(fields.value()); }
 
-  /// Calls visit(fields) for each field; false, and where, if the bytes end within one.
+  /// Calls visit(fields) for each field; returns false, and notes where, if the bytes end within one.
   template <class Visit>
   bool each(std::string_view bytes, std::string_view what, Visit visit) {
     ProtoFields fields(bytes);
@@ -193,8 +193,8 @@ class ProtoProfile {
   std::string_view damaged_;
 };
 
-/// Its JSON: names as Protocol Buffers' JSON has them ("heapAllocatedBytes") or as in the .proto, 64-bit numbers as
-/// texts. The views of the result lie in `json`.
+/// Reads its JSON: names as in Protocol Buffers' JSON ("heapAllocatedBytes") or as in the .proto, 64-bit numbers as
+/// strings. The views in the result point into `json`.
 class JsonProfile {
  public:
   Result<MemoryProfile> read(const Json& json) {
@@ -293,11 +293,11 @@ class JsonProfile {
   }
 
   std::string where_;  ///< the allocator
-  std::string wrong_;  ///< the first thing that is not what it must be
+  std::string wrong_;  ///< the first invalid item
 };
 
-/// Whether the moments are all events, each after the one before: then what is live follows from them. XProf
-/// keeps all of fewer, and of more the highest of each stretch. Events that a profiler lost leave a few gaps.
+/// Whether the moments are all events in order, so that live memory follows from them. XProf keeps all if there are
+/// few, and otherwise the highest of each stretch. Events that a profiler lost leave a few gaps.
 bool are_all_events(const std::vector<Sample>& samples) {
   std::size_t steps = 0;
   for (std::size_t i = 1; i < samples.size(); ++i) {
@@ -347,7 +347,7 @@ Result<Snapshot> events_of(const MemoryProfile& profile, Symbols& symbols, bool 
   return snapshot_of_events(std::move(out), symbols, keep_events);
 }
 
-/// The totals of the allocators of devices, each as it was at its last moment.
+/// Adds the totals of the devices' allocators, each at its last moment.
 void add_samples(const MemoryProfile& profile, Snapshot& into) {
   const bool has_device = std::any_of(profile.allocators.begin(), profile.allocators.end(),
                                       [](const Allocator& each) { return !allocator_place(each.name).is_host; });

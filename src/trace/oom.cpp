@@ -35,8 +35,8 @@ std::uint64_t rounded_up(std::uint64_t bytes, std::uint64_t step) {
   return (bytes + step - 1) / step * step;
 }
 
-/// How much the allocator takes from the driver for a block for which it has no room (PyTorch's kSmallBuffer,
-/// kLargeBuffer and kRoundLarge; the pages of expandable segments).
+/// How much the allocator requests from the driver for a block that does not fit (PyTorch's kSmallBuffer, kLargeBuffer
+/// and kRoundLarge; the pages of expandable segments).
 std::uint64_t segment_for(std::uint64_t asked_bytes, bool is_expandable) {
   if (asked_bytes <= kBytesPerMiB) return 2 * kBytesPerMiB;
   if (is_expandable || asked_bytes < 10 * kBytesPerMiB) return rounded_up(asked_bytes, 20 * kBytesPerMiB);
@@ -65,7 +65,7 @@ std::string percent_words(std::uint64_t part, std::uint64_t whole) {
                      100 * static_cast<double>(part) / static_cast<double>(std::max<std::uint64_t>(whole, 1)));
 }
 
-/// "at 819.2 MiB", "between 700.0 MiB and 900.0 MiB (8.5 % to 11.0 % of the device)".
+/// The limit as text: "at 819.2 MiB", "between 700.0 MiB and 900.0 MiB (8.5 % to 11.0 % of the device)".
 std::string limit_words(const OomReport& r) {
   const auto [least, most] = *r.limit;
   const bool is_narrow = format_size(least) == format_size(most);
@@ -77,9 +77,9 @@ std::string limit_words(const OomReport& r) {
                      percent_words(most, *r.capacity_bytes));
 }
 
-/// Whether it rises over the quiet moments, including their later half. It may stay level (a branch that is not always
-/// taken) and release a little (a tenth of its rise), but it must rise three times, or every time if there are fewer:
-/// memory allocated once, and a warm-up, are not leaks.
+/// Whether the value rises over the quiet moments, including their later half. It may stay level (a branch that is not
+/// always taken) and release a little (a tenth of its rise), but it must rise three times, or every time if there are
+/// fewer: memory allocated once, and a warm-up, are not leaks.
 bool keeps_rising(const std::vector<std::int64_t>& bytes) {
   std::int64_t up = 0;
   std::int64_t down = 0;
@@ -103,7 +103,7 @@ bool is_called_by(const Symbols& symbols, StackId stack, std::initializer_list<s
   });
 }
 
-/// The last quiet moment in each iteration of the program, as far as `stack` shows the iterations. Empty: all may lie
+/// The last quiet moment in each iteration of the program, as far as `stack` shows the iterations. Empty if all may be
 /// within one call, in which layers keep their activations and an optimizer creates its state.
 std::vector<std::size_t> iterations_of(const Iterations& iterations, const Symbols& symbols, StackId stack,
                                        std::span<const Moment> valleys, std::uint64_t last, bool gives_back) {
@@ -127,7 +127,7 @@ std::vector<std::size_t> iterations_of(const Iterations& iterations, const Symbo
   return out;
 }
 
-/// Finds sites that hold more and more at the quiet moments: what is kept across iterations.
+/// Finds sites that hold ever more at the quiet moments, that is, memory kept across iterations.
 void find_risers(OomReport& r, const Snapshot& snapshot, const Symbols& symbols, const Replay& replay,
                  std::span<const Moment> valleys, std::uint64_t last) {
   std::vector<std::uint64_t> events;
@@ -161,13 +161,13 @@ void find_risers(OomReport& r, const Snapshot& snapshot, const Symbols& symbols,
   });
 }
 
-/// The figures that decide what filled the memory.
+/// The figures that determine what filled the memory.
 struct Evidence {
   std::uint64_t pending_bytes = 0;
-  std::uint64_t device_room_bytes = 0;  ///< free on the device: beyond a limit, it is of no use
-  std::int64_t risen_bytes = 0;         ///< of the sites that kept rising
-  bool is_much = false;                 ///< enough of it to have filled the memory
-  bool makes_room = false;              ///< without it and its rounding, the request would have fitted
+  std::uint64_t device_room_bytes = 0;  ///< free on the device; of no use beyond a limit
+  std::int64_t risen_bytes = 0;         ///< rise of the sites that kept rising
+  bool is_much = false;                 ///< the rise is enough to have filled the memory
+  bool makes_room = false;              ///< without the rise and its rounding, the request would have fit
   std::string asked;
   std::string rose;
 };
@@ -248,7 +248,7 @@ Conclusion used_by_others(const OomReport& r, const Evidence& e) {
           "of their own"};
 }
 
-/// The program's own need: the requested block, or all that it holds.
+/// Blames the program's own need: the requested block, or everything that it holds.
 Conclusion own_need(const OomReport& r, const Evidence& e) {
   const std::uint64_t there =
       static_cast<std::uint64_t>(std::max<std::int64_t>(r.at.reserved_bytes, 0)) + r.device_free_bytes;
@@ -273,7 +273,7 @@ Conclusion own_need(const OomReport& r, const Evidence& e) {
           "sites below show what holds most"};
 }
 
-/// The first that explains the failure.
+/// Returns the first conclusion that explains the failure.
 Conclusion conclude(const OomReport& r, const Evidence& e, const Snapshot& snapshot) {
   if (snapshot.is_heap_profile)
     return {Condition::steady, "a heap profile shows what is live, and no out-of-memory",
@@ -363,7 +363,7 @@ OomReport oom_of(const Snapshot& snapshot, std::uint32_t device, Symbols& symbol
   }
   const auto free_bytes =
       static_cast<std::uint64_t>(std::max<std::int64_t>(0, r.at.reserved_bytes - r.at.live_bytes - r.at.pending_bytes));
-  // The trace has requested sizes, without their rounding; the blocks of the snapshot have both.
+  // The trace has requested sizes without rounding; the snapshot's blocks have both.
   const Usage usage = total_usage(snapshot, device);
   if (usage.requested_bytes > 0 && r.at.live_bytes > 0)
     r.rounding_bytes = std::min(free_bytes, static_cast<std::uint64_t>(static_cast<double>(r.at.live_bytes) /
@@ -387,7 +387,7 @@ OomReport oom_of(const Snapshot& snapshot, std::uint32_t device, Symbols& symbol
     // Sum only the movements between the first and the last valley.
     for (std::size_t i = 1; i < valleys.size(); ++i) r.given_back_bytes += timeline.fall_bytes[i];
     if (!valleys.empty()) r.valley_rise_bytes = valleys.back().live_bytes - valleys.front().live_bytes;
-    // If there are many, take a dozen, evenly spread from the first to the last: that is enough, since a leak rises
+    // If there are many, take a dozen, evenly spread from the first to the last. That is enough, because a leak rises
     // between any two.
     if (valleys.size() > kMostValleys) {
       std::vector<Moment> some;

@@ -1,5 +1,5 @@
-// Origin: what a recorder noted of an event beside its stack: stream, memory pool, and the labels that the program
-// gave.
+// Origin: what a recorder noted about an event besides its stack: stream, memory pool, and the labels set by the
+// program.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace vramtrack::trace {
 
-/// PyTorch's memory pool: {0, 0} is the common one, {n, 0} was made by the capture of a CUDA graph, {0, n} by MemPool()
+/// PyTorch's memory pool: {0, 0} is the common one, {n, 0} was created by capturing a CUDA graph, {0, n} by MemPool()
 /// or graph_pool_handle().
 using PoolId = std::pair<std::uint64_t, std::uint64_t>;
 
@@ -27,10 +27,10 @@ struct Origin {
   }
 };
 
-/// Each origin once, in the order in which they came: events refer to them by 24 bits. Some 60 bytes an origin.
+/// Each distinct origin once, in order of appearance; events refer to them with 24 bits. Some 60 bytes per origin.
 class Origins {
  public:
-  /// More are not distinguished: the last one stands for all others.
+  /// Further origins are not distinguished: the last one stands for all of them.
   static constexpr std::size_t kMost = 1U << 20;
 
   std::uint32_t intern(const Origin& origin);

@@ -41,7 +41,7 @@ bool is_of_standard_library(std::string_view path) {
          path.find("/lib64/python3"sv) != std::string_view::npos;
 }
 
-/// The interpreter's own sources, as whoever built it had them:
+/// The interpreter's own sources, at the path where it was built:
 /// /tmp/python-build/Python-3.11.7/Modules/_ctypes/callproc.c
 bool is_interpreters_source(std::string_view file) {
   return file.find("/Python-3."sv) != std::string_view::npos || file.find("/cpython/"sv) != std::string_view::npos;
@@ -52,13 +52,13 @@ bool is_in_system_folder(std::string_view path) {
                      [path](std::string_view folder) { return path.starts_with(folder); });
 }
 
-/// Not a shared library, by its name: a program, which a person installed or was given to run.
+/// Whether the name is not that of a shared library: a program that a person installed or was given to run.
 bool is_program(std::string_view module) {
   const std::string_view name = base_name(module);
   return !name.ends_with(".so") && name.find(".so."sv) == std::string_view::npos;
 }
 
-/// Programs are installed in /opt, and built in /usr/src by many an image: only headers there are a library's.
+/// Programs are installed in /opt, and many images build in /usr/src, so only headers there belong to a library.
 bool is_header_of_library(std::string_view file) {
   if (file.starts_with("/opt/"sv) || file.starts_with("/usr/src/"sv))
     return file.find("/include/"sv) != std::string_view::npos;

@@ -1,13 +1,13 @@
-// PickleMachine: runs the data opcodes of a pickle over a window of its bytes and hands containers to a schema as
-// they fill. Included by one .cpp; the schema is a template parameter so that its hot functions are inlined.
+// PickleMachine: runs the data opcodes of a pickle over a window of its bytes and passes containers to a schema as they
+// fill. Included by one .cpp; the schema is a template parameter so that its hot functions are inlined.
 //
 //   bytes -> opcode -> stack of Values -> SETITEMS / APPENDS -> schema.set / schema.append -> schema.seal
 //
-// A pickle opens a container (EMPTY_LIST), fills it and only then puts it where it belongs. What it will be is known
-// nevertheless, since its key and its parent lie below it on the stack: parent MARK key [here]. So the schema is asked
-// for its role when it is opened, only containers with a role get a slot, and a container is sealed (turned into what
-// it came to, its slot free again) as soon as the next one is opened beside it, something refers to it, or it is
-// attached. Filling a sealed container is an error; that is also how a list within itself ends.
+// A pickle opens a container (EMPTY_LIST), fills it and only then puts it where it belongs. Its role is known
+// nevertheless, because its key and its parent are below it on the stack: parent MARK key [here]. So the schema is
+// asked for the role at opening, and only containers with a role get a slot. A container is sealed (replaced by its
+// result, its slot free again) as soon as the next one is opened beside it, something refers to it, or it is attached.
+// Filling a sealed container is an error; a list that contains itself ends with that error, too.
 #pragma once
 
 #include <fmt/format.h>
@@ -36,7 +36,7 @@ class PickleMachine : public PickleWindow {
   PickleMachine(ByteInput& input, Symbols& symbols, Schema& schema)
       : PickleWindow(input), symbols_(symbols), schema_(schema) {}
 
-  /// From the first byte to STOP, and over the padding behind it.
+  /// Reads from the first byte to STOP, and past the padding after it.
   Status run() {
     if (!refill()) return result();
     if (!check_beginning()) return result();
@@ -53,7 +53,7 @@ class PickleMachine : public PickleWindow {
 
   bool push(Value value) {
     if (sp_ == stack_.size()) {
-      // A list of ten million records written in one batch is on the stack as a whole, but each took tens of bytes.
+      // A list of ten million records written in one batch is all on the stack, but each took tens of bytes.
       if (sp_ > 65536 + offset() / 4) return bad("a stack of more values than any snapshot needs");
       stack_.resize(std::max<std::size_t>(1024, stack_.size() * 2));
     }
@@ -62,7 +62,7 @@ class PickleMachine : public PickleWindow {
   }
   bool push_integer(std::uint64_t bits, bool negative = false) { return push({bits, Tag::integer, negative}); }
 
-  /// Bottom of the values above the innermost MARK.
+  /// Index of the first value above the innermost MARK.
   [[nodiscard]] std::size_t base() const { return marks_.empty() ? 0 : marks_.back(); }
 
   bool underflow() { return bad(fmt::format("{} with an empty stack: the file is damaged", name())); }
@@ -108,7 +108,7 @@ class PickleMachine : public PickleWindow {
       const bool single = above >= 2 && stack_[sp_ - 2].tag == Tag::open && child_of(stack_[sp_ - 2], true, 0);
       if (!single && below != nullptr && below->tag == Tag::open && above % 2 == 1) child_of(*below, true, 0);
     } else {
-      // "list [here] APPEND" or "list MARK ... [here] ... APPENDS", where the top is done.
+      // "list [here] APPEND" or "list MARK ... [here] ... APPENDS", where the top is complete.
       const bool single = top.tag == Tag::open && child_of(top, false, 0);
       if (!single) {
         if (top.tag == Tag::open && !seal(sp_ - 1)) return false;
@@ -122,7 +122,7 @@ class PickleMachine : public PickleWindow {
       free_slots_.pop_back();
     } else {
       if (slots_.size() >= kMostSlots) return bad("more containers are open at once than any snapshot needs");
-      // The parent may move with the others.
+      // The slots may move, and the parent with them.
       const std::size_t parent_index = parent != nullptr ? static_cast<std::size_t>(parent - slots_.data()) : 0;
       index = slots_.size();
       slots_.emplace_back();
@@ -137,7 +137,7 @@ class PickleMachine : public PickleWindow {
     return push({index, Tag::open});
   }
 
-  /// Turns the open container at stack_[at] into what it came to, there and in the memo.
+  /// Replaces the open container at stack_[at] by its result, there and in the memo.
   bool seal(std::size_t at) {
     const auto index = static_cast<std::size_t>(stack_[at].bits);
     Value sealed;
@@ -151,7 +151,7 @@ class PickleMachine : public PickleWindow {
 
   bool attach_pair(std::size_t target, std::size_t key_at) {
     if (stack_[key_at + 1].tag == Tag::open && !seal(key_at + 1)) return false;
-    if (stack_[key_at].tag != Tag::string) return true;  // no key of ours
+    if (stack_[key_at].tag != Tag::string) return true;  // not a key that we need
     if (!schema_.set(slot_of(stack_[target]), static_cast<StringId>(stack_[key_at].bits), stack_[key_at + 1]))
       return bad(schema_.error);
     return true;
@@ -217,7 +217,7 @@ class PickleMachine : public PickleWindow {
   // ---- memo
 
   bool memoize(std::uint64_t index, const Value& value, std::size_t at) {
-    // Each object of a pickle takes at least a byte, and ids count objects: a larger id is an attack on memory.
+    // Each object takes at least a byte, and ids count objects, so a larger id is an attack on memory.
     if (index > offset()) return bad(fmt::format("memo entry {}, more than the file has had objects", index));
     std::uint64_t id = value.bits;
     Memo::Kind kind = Memo::opaque;
@@ -234,7 +234,7 @@ class PickleMachine : public PickleWindow {
       case Tag::open: {
         Slot& slot = slot_of(value);
         if (slot.memo != 0) {
-          // Two names for a container that is still being filled: no pickler does that.
+          // A second name for a container that is still being filled; no pickler writes that.
           if (slot.memo - 1 == index) return true;
           return bad("a container is memoized twice: the file is damaged");
         }
@@ -318,7 +318,7 @@ class PickleMachine : public PickleWindow {
     if (!need(length_bytes)) return false;
     const std::uint64_t length = little(p_ + 1, length_bytes);
     p_ += 1 + length_bytes;
-    if (length <= 8 && end_ - p_ >= 8) {  // the usual: one unaligned load
+    if (length <= 8 && end_ - p_ >= 8) {  // the usual case: one unaligned load
       std::uint64_t bits = 0;
       std::memcpy(&bits, p_, 8);
       const unsigned unused = 64 - 8 * static_cast<unsigned>(length);
@@ -343,7 +343,7 @@ class PickleMachine : public PickleWindow {
         const unsigned shift = 8 * static_cast<unsigned>(i);
         bits = (bits & ~(std::uint64_t{0xff} << shift)) | (std::uint64_t{byte} << shift);
       } else if (digits[i] != filler) {
-        return push({0, Tag::opaque});  // beyond 64 bits; an error only where it is used
+        return push({0, Tag::opaque});  // over 64 bits; an error only if it is used
       }
     }
     if (negative && bits >> 63 == 0) return push({0, Tag::opaque});
@@ -395,11 +395,11 @@ class PickleMachine : public PickleWindow {
   std::vector<std::size_t> free_slots_;
   Memo memo_;
   struct Short {
-    std::uint64_t key = ~std::uint64_t{0};  ///< bytes and length; no string of up to seven bytes has this one
+    std::uint64_t key = ~std::uint64_t{0};  ///< bytes and length; no string of up to seven bytes has this key
     std::uint32_t id = 0;
   };
   std::array<Short, 64> shorts_{};
-  std::vector<Value> table_;  ///< memoized values that are not names: rare
+  std::vector<Value> table_;  ///< memoized values other than names (rare)
   std::uint64_t next_memo_ = 0;
 };
 

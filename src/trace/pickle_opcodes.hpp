@@ -1,4 +1,4 @@
-// The opcodes of PickleMachine: one at a time, and the frequent ones many at a time. The second half of
+// The opcodes of PickleMachine: executed one at a time, the frequent ones in batches. The second half of
 // pickle_machine.hpp, which includes it.
 #pragma once
 
@@ -6,13 +6,13 @@
 
 namespace vramtrack::trace {
 
-/// Nine opcodes in ten are references, marks and small integers: done here, while the window lasts, with the place in
-/// it in a register. One of all others, or an error of these, is left to step().
+/// Nine opcodes in ten are references, marks and small integers. They are executed here, while the window lasts, with
+/// the position in a register. Any other opcode, and any error, is left to step().
 template <class Schema>
 bool PickleMachine<Schema>::steps() {
   const std::uint8_t* p = p_;
   const std::uint8_t* const last = end_ - kLookahead;
-  // A value that finds no room goes the long way, which makes some.
+  // A value without room on the stack takes the slow path, which makes room.
   while (p < last && sp_ < stack_.size()) {
     Value value;
     std::size_t length = 0;
@@ -52,7 +52,7 @@ bool PickleMachine<Schema>::steps() {
         ++p;
         continue;
       case 0x8c: {
-        // Some writers repeat short strings ("N/A") in every event: known by their bytes, without hashing.
+        // Some writers repeat short strings ("N/A") in every event: recognise them by their bytes.
         const std::uint8_t size = p[1];
         if (size >= 8) break;
         const std::uint64_t key = (little(p + 2, 8) & ((std::uint64_t{1} << (8 * size)) - 1)) | std::uint64_t{size}
@@ -98,7 +98,7 @@ bool PickleMachine<Schema>::step() {
       if (p_[1] > 5) return bad(fmt::format("pickle protocol {}; this version reads 0 to 5", p_[1]));
       p_ += 2;
       return true;
-    case 0x95:  // FRAME: advice for readers that want blocks
+    case 0x95:  // FRAME: a hint for readers that read blocks
       if (!need(8)) return false;
       p_ += 9;
       return true;
@@ -119,7 +119,7 @@ bool PickleMachine<Schema>::step() {
     case ']':
       ++p_;
       return open(false);
-    case 'd':  // DICT and LIST: protocol 0's picklers close the mark at once and fill them one by one
+    case 'd':  // DICT and LIST: picklers of protocol 0 close the mark at once and fill them one by one
     case 'l':
       ++p_;
       if (!pop_mark(bottom)) return false;
@@ -198,7 +198,7 @@ bool PickleMachine<Schema>::step() {
       ++p_;
       return push({op_ == 0x88 ? 1U : 0U, Tag::boolean});
     case 0x8c:  // SHORT_BINUNICODE
-    case 'U':   // SHORT_BINSTRING, Python 2's
+    case 'U':   // SHORT_BINSTRING, from Python 2
       return string(1);
     case 'X':  // BINUNICODE
     case 'T':  // BINSTRING

@@ -196,7 +196,7 @@ void append_utf8(std::string& out, unsigned code) {
   }
 }
 
-/// `digits` hexadecimal ones at text[at]; false where there are none.
+/// Reads `digits` hexadecimal digits at text[at]; false if there are none.
 bool hexadecimal(std::string_view text, std::size_t at, std::size_t digits, unsigned& out) {
   if (at + digits > text.size()) return false;
   const char* const end = text.data() + at + digits;

@@ -1,5 +1,5 @@
-// What a pickle's stack and memo hold while it is read. No Python object is ever built: a container is a slot only
-// as long as it is filled, then what it came to (a frame, a stack) or nothing at all.
+// The values that a pickle's stack and memo hold during reading. No Python object is ever built: a container is a slot
+// only while it is being filled, and then its result (a frame, a stack) or nothing at all.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,18 @@ enum class Tag : std::uint8_t {
   none,
   boolean,   ///< bits: 0 or 1
   integer,   ///< bits: two's complement; `negative` distinguishes -1 from 2^64-1
-  real,      ///< bits: of the double
+  real,      ///< bits: the double
   string,    ///< bits: StringId
-  pair,      ///< bits: two integers of 32 bits, the first above
-  open,      ///< bits: slot of a container that is being filled
+  pair,      ///< bits: two integers of 32 bits, the first in the upper half
+  open,      ///< bits: the slot of a container that is being filled
   frame,     ///< bits: FrameId
   stack,     ///< bits: StackId
-  record,    ///< a container whose contents have gone where they belong; bits: 0 when it was empty
+  record,    ///< a container with contents already stored elsewhere; bits: 0 if it was empty
   repeated,  ///< the same, by reference from elsewhere
-  item,      ///< bits: whatever the schema put there
+  item,      ///< bits: whatever the schema stored
   list,      ///< of no interest
   dict,      ///< of no interest
-  opaque,    ///< of no interest, and no container
+  opaque,    ///< of no interest, and not a container
 };
 
 struct Value {
@@ -34,16 +34,16 @@ struct Value {
   bool negative = false;
 };
 
-/// "an integer", for errors.
+/// The tag as words for errors, such as "an integer".
 std::string_view tag_words(Tag tag);
 
-/// "GLOBAL", "REDUCE" ...; empty for a byte that is not an opcode of protocols 0 to 5.
+/// The opcode's name ("GLOBAL", "REDUCE", ...); empty if the byte is not an opcode of protocols 0 to 5.
 std::string_view opcode_name(std::uint8_t opcode);
 
-/// Protocol 0's strings with their backslash escapes resolved, as UTF-8.
+/// A string of protocol 0 with its backslash escapes resolved, as UTF-8.
 std::string unescaped(std::string_view text);
 
-/// The pickle's memo: 4 bytes an entry, in pages that are made when first written to.
+/// The pickle's memo: 4 bytes per entry, in pages created at the first write.
 class Memo {
  public:
   enum Kind : std::uint32_t { absent, string, frame, stack, record, open, table, opaque };
@@ -59,7 +59,7 @@ class Memo {
     const std::uint32_t cell = pages_[page][index % kPage];
     return {static_cast<Kind>(cell >> 29), cell & (kMostIds - 1)};
   }
-  /// What most references are to, in one step: a string, frame, stack or record. False: see get().
+  /// Gets the usual target of a reference in one step: a string, frame, stack or record. If false, use get().
   [[nodiscard]] bool get_plain(std::uint64_t index, Value& out) const {
     static constexpr Tag kTags[] = {Tag::none, Tag::string, Tag::frame, Tag::stack, Tag::repeated};
     const std::uint64_t page = index / kPage;

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kWindow = 256 * 1024;
 constexpr std::size_t kMostLine = 65536;
 
-/// Of a file that no format recognises.
+/// The error text for a file that no format recognises.
 std::string what_it_is() {
   std::string kinds;
   for (const TraceFormatInfo* const format : trace_formats())

@@ -1,5 +1,5 @@
-// PickleWindow: the window of a pickle's bytes that is in memory: reading on, arguments that may cross its end, and
-// what went wrong where. PickleMachine, which derives from it, knows what the bytes mean.
+// PickleWindow: the window of a pickle's bytes in memory. It reads further, handles arguments that cross its end, and
+// reports errors with their offset. PickleMachine, which derives from it, interprets the bytes.
 #pragma once
 
 #include <bit>
@@ -16,17 +16,17 @@
 
 namespace vramtrack::trace {
 
-/// Every function that returns bool returns false after an error, which result() gives.
+/// Every function that returns bool returns false after an error; result() returns the error.
 class PickleWindow {
  public:
   PickleWindow(const PickleWindow&) = delete;
   PickleWindow& operator=(const PickleWindow&) = delete;
   [[nodiscard]] std::uint64_t offset() const { return base_ + static_cast<std::uint64_t>(p_ - buffer_.data()); }
-  /// The first byte behind STOP and its padding that is not 0, or none.
+  /// The number of bytes after STOP and its zero padding.
   [[nodiscard]] std::uint64_t trailing_bytes() const { return trailing_; }
 
  protected:
-  static constexpr std::ptrdiff_t kLookahead = 16;  ///< an opcode with any fixed argument
+  static constexpr std::ptrdiff_t kLookahead = 16;  ///< enough for an opcode with any fixed argument
 
   explicit PickleWindow(ByteInput& input);
   ~PickleWindow() = default;
@@ -37,12 +37,12 @@ class PickleWindow {
     return false;
   }
   bool cut_off();
-  /// Keeps what is left of the window and reads on behind it. False on a read error only.
+  /// Keeps the rest of the window and reads more after it. False only on a read error.
   bool refill();
   bool check_beginning();
   bool skip_padding();
 
-  /// The opcode's.
+  /// The opcode's name.
   [[nodiscard]] std::string_view name() const { return opcode_name(op_); }
   [[nodiscard]] static std::uint64_t little(const std::uint8_t* at, unsigned bytes) {
     std::uint64_t value = 0;
@@ -53,19 +53,19 @@ class PickleWindow {
     return value;
   }
 
-  /// True when `bytes` more than the opcode are in the window.
+  /// Whether the window has `bytes` more than the opcode.
   bool need(std::ptrdiff_t bytes) { return end_ - p_ > bytes || cut_off(); }
-  /// `length` bytes from p_ on, which moves behind them; only what exists is ever allocated. Without `keep` they are
-  /// passed over.
+  /// Takes `length` bytes from p_, which moves past them; never allocates more than exists. Without `keep`, the bytes
+  /// are skipped.
   bool take(std::uint64_t length, std::string_view& out, bool keep = true) {
     if (length > static_cast<std::uint64_t>(end_ - p_)) return take_beyond(length, out, keep);
     out = {reinterpret_cast<const char*>(p_), static_cast<std::size_t>(length)};
     p_ += length;
     return true;
   }
-  /// The text form of an argument: up to the newline, without it, into line_.
+  /// Reads the text form of an argument, up to the newline, into line_ (without the newline).
   bool line();
-  /// That of a number of 64 bits, as two's complement.
+  /// Reads the text form of a number of 64 bits, as two's complement.
   bool line_number(std::uint64_t& out, bool& negative);
 
   const std::uint8_t* p_ = nullptr;  ///< the next byte, within the window that ends at end_

@@ -1,4 +1,4 @@
-// profile.proto by hand: six messages of integers and strings. A protobuf library would be the larger part of it.
+// Writes profile.proto by hand: six messages of integers and strings. A protobuf library would be larger.
 #include <fmt/format.h>
 #include <zlib.h>
 
@@ -9,7 +9,7 @@
 namespace vramtrack::trace {
 namespace {
 
-/// Protocol Buffers' wire format, as much as profile.proto takes.
+/// Protocol Buffers' wire format, as far as profile.proto needs it.
 class Message {
  public:
   void integer(unsigned field, std::uint64_t value) {
@@ -42,7 +42,7 @@ namespace profile_field {
 enum : unsigned { sample_type = 1, sample = 2, location = 4, function = 5, string_table = 6, default_sample_type = 14 };
 }
 
-/// The string table: index 0 is the empty string, by the format.
+/// The string table: the format requires index 0 to be the empty string.
 class Strings {
  public:
   std::uint64_t index(std::string_view text) {
@@ -69,7 +69,7 @@ Result<std::string> gzipped(std::string_view text) {
   if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
     return fail("no memory to compress the profile");
   std::string out(deflateBound(&stream, static_cast<uLong>(text.size())) + 32, '\0');
-  // zlib reads only, but its interface dates from before const.
+  // zlib only reads, but its interface predates const.
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
   stream.avail_in = static_cast<uInt>(text.size());
   stream.next_out = reinterpret_cast<Bytef*>(out.data());

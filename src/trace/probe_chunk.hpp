@@ -1,4 +1,4 @@
-// The bytes of a trace file: what its writer and its reader share. docs/formats/trace.md is the same in words.
+// The bytes of a trace file: definitions for its writer and its reader. docs/formats/trace.md explains them.
 #pragma once
 
 #include <zlib.h>
@@ -18,13 +18,13 @@ namespace vramtrack::trace {
 
 static_assert(std::endian::native == std::endian::little, "trace files are written as they lie in memory");
 
-/// Followed by the command, `command_bytes` of it.
+/// Followed by the command, which has `command_bytes` bytes.
 struct ProbeFileHeader {
   std::array<char, 8> magic{};
   std::uint32_t version = kProbeFileVersion;
   std::uint32_t command_bytes = 0;
   std::int64_t begin_realtime_us = 0;
-  std::uint32_t crc = 0;  ///< CRC-32 of header and command, this field zero
+  std::uint32_t crc = 0;  ///< CRC-32 of header and command with this field zero
   std::uint32_t unused = 0;
 };
 static_assert(sizeof(ProbeFileHeader) == 32);
@@ -73,7 +73,7 @@ class PayloadWriter {
   std::string bytes_;
 };
 
-/// Reads the same; anything after the fields that it knows is from a newer writer.
+/// Reads the same format; anything after the known fields is from a newer writer.
 class PayloadReader {
  public:
   explicit PayloadReader(std::string_view bytes) : left_(bytes) {}
@@ -89,7 +89,7 @@ class PayloadReader {
     if (bytes.size() == sizeof size) std::memcpy(&size, bytes.data(), sizeof size);
     return std::string(take(size));
   }
-  /// Whether everything that was read existed.
+  /// Whether all reads were within the payload.
   [[nodiscard]] bool is_whole() const { return is_whole_; }
 
  private:

@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kRingMagicText = "VRTRING1";
 /// 128 MiB; the probe's has 16.
 constexpr std::uint64_t kMostRingSlots = 1U << 22U;
-/// Processes that one run can have: each costs memory.
+/// The largest number of processes in one run; each costs memory.
 constexpr std::uint32_t kMostProcesses = 65536;
 
 struct ZstdFree {
@@ -42,7 +42,7 @@ class Reader {
   }
 
  private:
-  /// "; it is ..."; empty: nothing that another command reads.
+  /// The hint "; it is ..."; empty if no other command reads it.
   [[nodiscard]] std::string what_it_is(std::string_view head) const {
     const TraceFormatInfo* const format = recognise_trace(head, input_.name(), kSure);
     if (format == nullptr) return "";
@@ -98,7 +98,7 @@ class Reader {
     return false;
   }
 
-  /// false: nothing follows, or nothing that can be read.
+  /// False if nothing follows, or nothing that can be read.
   Result<bool> chunk() {
     ProbeChunkHeader header;
     const auto head = fill(&header, sizeof header);
@@ -115,7 +115,7 @@ class Reader {
     if (*size < packed_.size()) return lost("the trace is cut off within a chunk");
     if (crc_of(packed_) != header.payload_crc || header.raw_bytes > kMostProbeChunkBytes)
       return lost("the trace is damaged");
-    // As words, so that records can be read where they lie.
+    // Allocate words, so that records can be read in place.
     raw_.resize(header.raw_bytes / sizeof(probe::Slot) + 1);
     const std::size_t raw_bytes = ZSTD_decompressDCtx(zstd_.get(), raw_.data(), raw_.size() * sizeof(probe::Slot),
                                                       packed_.data(), packed_.size());
@@ -127,7 +127,7 @@ class Reader {
     return true;
   }
 
-  /// false: no writer makes this.
+  /// False if no writer produces this.
   Result<bool> take(const ProbeChunkHeader& header) {
     const auto kind = static_cast<ProbeChunk>(header.kind);
     PayloadReader payload({reinterpret_cast<const char*>(raw_.data()), header.raw_bytes});
@@ -239,7 +239,7 @@ class Reader {
       if (probe::record_of(slot) != probe::Record::none)
         ordered.push_back(slot);
       else
-        ++incomplete;  // its writer was killed within it
+        ++incomplete;  // its writer was killed while writing it
     }
     if (lost + incomplete > 0) {
       probe::Slot note;

@@ -1,7 +1,7 @@
-// The trace file of `vramtrack run`: chunks of the probe's records, each of one process and complete in itself.
-// Byte by byte: docs/formats/trace.md.
+// The trace file of `vramtrack run`: chunks of the probe's records, each of one process and self-contained.
+// docs/formats/trace.md describes every byte.
 //
-//   | header | chunk | chunk | ... | chunk (end) |      a file that was cut off is read to its last whole chunk
+//   | header | chunk | chunk | ... | chunk (end) |      a truncated file is read to its last whole chunk
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace vramtrack::trace {
 
 inline constexpr std::string_view kProbeFileMagic = "VRAMTRC1";
 inline constexpr std::uint32_t kProbeFileVersion = 1;
-/// No chunk unpacks to more: a reader's buffer has this size.
+/// No chunk unpacks to more, so a reader's buffer has this size.
 inline constexpr std::size_t kMostProbeChunkBytes = 4U << 20U;
 inline constexpr std::uint32_t kNoProbeProcess = 0xffffffff;
 
@@ -34,18 +34,18 @@ struct ProbeProcess {
   std::string command;                 ///< empty: the records contain it
 };
 
-/// A library or program that stack frames lie in.
+/// A library or program that contains stack frames.
 struct ProbeModule {
   std::string path;
   std::string build_id;  ///< lower-case hexadecimal; empty: the file has none
 };
 
-/// What the driver said while the program ran.
+/// A figure that the driver reported while the program ran.
 struct ProbeReading {
   std::int64_t realtime_us = 0;
   std::string device_uuid;
-  std::optional<std::uint64_t> process_bytes;  ///< of the process that the chunk names
-  std::optional<std::uint64_t> device_bytes;   ///< of all processes
+  std::optional<std::uint64_t> process_bytes;  ///< used by the process that the chunk names
+  std::optional<std::uint64_t> device_bytes;   ///< used by all processes
 };
 
 /// Who held memory of a device when an allocation had failed, as the driver said: our processes and all others.
