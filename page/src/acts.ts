@@ -1,4 +1,4 @@
-// Acts: what the policies do and did, and the switch. The stream does not carry them: they are asked for.
+// Acts: current and past acts of the policies, and the switch. The stream does not carry them, so they are polled.
 import { ApiError, getActs, switchActs } from "./api";
 import { moment, printable, seconds } from "./format";
 import type { Live } from "./live";
@@ -8,7 +8,7 @@ import type { Act, Acts, Tone } from "./types";
 import { h, type Node_ } from "./vdom";
 
 const kFewActs = 20;
-/** What a person reads of the record: what came of each step, and how each ladder ended. */
+/** The entries of the record that people read: the result of each step, and how each ladder ended. */
 const kShown = new Set(["done", "failed", "refused", "skipped", "waits", "would", "undone", "released", "left", "would_undo", "undo_failed", "end"]);
 
 const toneOf = (a: Act): Tone => (["failed", "refused", "undo_failed", "left"].includes(a.event) ? "critical" : a.event === "done" ? "warning" : "faint");
@@ -49,7 +49,7 @@ export class ActsList {
         acts.off ? "Switch on" : "Switch off") : null);
   }
 
-  /** Nothing where there are no policies and nothing was done. */
+  /** Empty if there are no policies and no acts. */
   node(): Node_ | null {
     const acts = this.acts;
     if (!acts || (acts.policies.length === 0 && acts.acts.length === 0)) return null;

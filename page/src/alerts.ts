@@ -1,4 +1,4 @@
-// All alerts, the latest first.
+// All alerts, latest first.
 import type { Live } from "./live";
 import { alertList } from "./parts";
 import type { AlertDesk } from "./parts";
@@ -6,7 +6,7 @@ import type { Page } from "./page";
 import type { View } from "./types";
 import { h, render } from "./vdom";
 
-/** Why nobody is notified yet of what is shown as a leak; the GPU, which comes first, says it for its processes. */
+/** Why nobody is notified yet of a leak that is shown; the GPU comes first and shows it for its processes, too. */
 export const noAlert = (view: View | null): string => {
   const waiting = view?.series.find((s) => s.paging !== "");
   return `No alert has been raised${waiting ? `: ${waiting.paging}` : ""}.`;

@@ -1,10 +1,10 @@
-// The agent's API: one place that knows its URLs, its token and its errors.
+// The agent's API: the only place with its URLs, its token and its errors.
 import type { Fleet } from "./fleet_types";
 import { keep, recall } from "./memory";
 import { EventParser, type ServerEvent } from "./sse";
 import type { Acknowledgement, Acts, Alerts, GaugeHistory, History, KnownSeries, SitesReport, Status, View } from "./types";
 
-/** What the agent said, to be shown as it is: its messages say what to do. */
+/** The agent's message, to be shown unchanged: it includes the remedy. */
 export class ApiError extends Error {
   constructor(readonly status: number, readonly code: string, message: string) {
     super(message);
@@ -32,7 +32,7 @@ async function request(path: string, init: RequestInit = {}): Promise<Response> 
     code = body.error?.code ?? code;
     message = body.error?.message ?? message;
   } catch {
-    // A proxy's page, not the agent's: the number has to do.
+    // A proxy's page rather than the agent's, so only the status number is useful.
   }
   throw new ApiError(response.status, code, message);
 }
@@ -48,7 +48,7 @@ export const getAlerts = (): Promise<Alerts> => json<Alerts>("/api/v1/alerts");
 export const getSeries = async (signal?: AbortSignal): Promise<KnownSeries[]> =>
   (await json<{ series: KnownSeries[] }>("/api/v1/series", signal)).series;
 
-/** The processes under `vramtrack run` whose lines this client may see. */
+/** The processes under `vramtrack run` for which this client may see the lines. */
 export const getProbedPids = async (signal: AbortSignal): Promise<number[]> =>
   (await json<{ processes: { pid: number }[] }>("/api/v1/sites", signal)).processes.map((p) => p.pid);
 
@@ -64,14 +64,14 @@ export async function getSites(pid: number, signal: AbortSignal): Promise<SitesR
 
 export const getActs = (signal: AbortSignal): Promise<Acts> => json<Acts>("/api/v1/acts", signal);
 
-/** Switches what the policies do off, or on again. */
+/** Switches acting off or on again. */
 export async function switchActs(off: boolean): Promise<void> {
   await request("/api/v1/acts/off", { method: off ? "POST" : "DELETE", headers: { "Content-Type": "application/json" } });
 }
 
 const iso = (atS: number): string => new Date(atS * 1000).toISOString();
 
-/** The agent reads one history at a time, so a busy answer is asked for again. */
+/** The agent reads one history at a time, so the request is repeated after a busy answer. */
 async function fromStore<T>(path: string, signal?: AbortSignal): Promise<T> {
   for (let attempt = 0; ; ++attempt) {
     try {
@@ -89,7 +89,7 @@ export function getHistory(keys: string[], fromS: number, toS: number, points: n
   return fromStore<History>(`/api/v1/history?${query.toString()}`, signal);
 }
 
-/** What a device's gauges read. */
+/** The values of a device's gauges. */
 export function getGauges(device: string, fromS: number, toS: number, points: number, signal?: AbortSignal): Promise<GaugeHistory> {
   const query = new URLSearchParams({ device, from: iso(fromS), to: iso(toS), points: String(points) });
   return fromStore<GaugeHistory>(`/api/v1/gauges?${query.toString()}`, signal);
@@ -111,7 +111,7 @@ export async function takeBack(id: string): Promise<void> {
   });
 }
 
-/** Hands over events until the stream ends or `signal` aborts; throws what went wrong. `alive` is called with any bytes. */
+/** Passes on events until the stream ends or `signal` aborts; throws any error. `alive` is called for any bytes. */
 export async function readEvents(take: (event: ServerEvent) => void, alive: () => void,
                                  signal: AbortSignal): Promise<void> {
   const response = await request("/api/v1/events", { signal, headers: { Accept: "text/event-stream" } });

@@ -1,4 +1,4 @@
-// Axes that all charts share: binary sizes or what `valueLabel` writes, 24-hour clocks, the theme's colours.
+// Axes that all charts share: binary sizes or the text of `valueLabel`, 24-hour clocks, the theme's colours.
 import type uPlot from "uplot";
 import { colour } from "./theme";
 
@@ -6,7 +6,7 @@ const kMiB = 1024 * 1024;
 
 const two = (n: number): string => String(n).padStart(2, "0");
 
-/** "08:30", "08:30:15" where ticks are closer than a minute, "01-05" where a day begins. */
+/** "08:30"; "08:30:15" if ticks are closer than a minute; "01-05" at the start of a day. */
 function clockLabel(atS: number, stepS: number): string {
   const d = new Date(atS * 1000);
   if (d.getHours() + d.getMinutes() + d.getSeconds() === 0) return `${two(d.getMonth() + 1)}-${two(d.getDate())}`;
@@ -20,12 +20,12 @@ function sizeLabel(bytes: number): string {
   return bytes >= 1024 * kMiB ? `${+(bytes / kMiB / 1024).toFixed(2)} GiB` : `${+(bytes / kMiB).toFixed(1)} MiB`;
 }
 
-/** Powers of two of a MiB, so that ticks are whole. */
+/** Powers of two of a MiB, so that ticks are whole numbers. */
 const kSizes = Array.from({ length: 24 }, (_, i) => kMiB * 2 ** i);
 
 const kFont = "12px system-ui, sans-serif";
 
-/** `valueLabel`: of a scale that is not of bytes. `times`: whether the times are written below. */
+/** `valueLabel`: for a scale that is not in bytes. `times`: whether the times are written below. */
 export function axes(compact: boolean, valueLabel?: (value: number) => string, times = true): uPlot.Axis[] {
   const common: uPlot.Axis = {
     font: kFont,
@@ -52,5 +52,5 @@ export function axes(compact: boolean, valueLabel?: (value: number) => string, t
   ];
 }
 
-/** Width of an element's content, at least what a chart can be drawn in. */
+/** The width of an element's content, but at least the width that a chart needs. */
 export const widthOf = (element: HTMLElement): number => Math.max(160, Math.floor(element.clientWidth));

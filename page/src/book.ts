@@ -1,24 +1,24 @@
-// Book: the past of some series over one range, read from the store once and carried on by the stream.
+// Book: the past of some series over one range, read from the store once and continued from the stream.
 import { ApiError, getHistory } from "./api";
 import { append, gapAfter, noColumns, trim } from "./history";
 import type { Live } from "./live";
 import type { Columns, Tick } from "./types";
 
-/** The last this many seconds up to now, or a stretch that stands still. */
+/** The last this many seconds until now, or a fixed interval. */
 export type Range = { lastS: number } | { fromS: number; toS: number };
 
 export const isLive = (r: Range): r is { lastS: number } => "lastS" in r;
 
 const kPoints = 600;
 const kMostKeys = 128;
-/** store.flush-seconds, and a little. */
+/** store.flush-seconds, plus a margin. */
 const kStoreLagS = 12;
 
 export class Book {
-  /** The distance of two points. */
+  /** The interval between two points. */
   stepS = 1;
   loaded = false;
-  /** Why there is less past than asked for; empty when there is none. */
+  /** Why there is less history than requested; empty if there is no reason. */
   trouble = "";
   private pages = new Map<string, { columns: Columns; count: number }>();
   private again: { keys: string[]; atS: number } | null = null;
@@ -46,7 +46,7 @@ export class Book {
     return isLive(this.range) ? this.live.nowS : this.range.toS;
   }
 
-  /** Reads `keys` over `range`. What comes meanwhile is kept and added; a second call replaces the first. */
+  /** Reads `keys` over `range`. Samples that arrive meanwhile are kept and added; a second call replaces the first. */
   async load(keys: string[], range: Range = this.range): Promise<void> {
     this.loading?.abort();
     const mine = (this.loading = new AbortController());
@@ -73,8 +73,8 @@ export class Book {
   }
 
   /**
-   * What came since the store was written, or was being read, is among the live's latest. Where even those begin too
-   * late (the page has just been opened) the store is read once more when it has caught up.
+   * Samples that came after the store was written, or while it was read, are among the live ones. If even those begin
+   * too late (the page has just been opened), the store is read once more when it has caught up.
    */
   private carryOn(keys: string[], toS: number): void {
     this.again = null;

@@ -1,4 +1,4 @@
-// Chart: an element with a plot of uPlot in it that follows the element's width and the theme, until it is closed.
+// Chart: an element with a uPlot chart that follows the element's width and the theme until it is closed.
 import type uPlot from "uplot";
 import { widthOf } from "./axes";
 import { onTheme } from "./theme";
@@ -17,7 +17,7 @@ export abstract class Chart<Data> {
     this.endTheme = onTheme(() => this.plot?.redraw(false, true));
   }
 
-  /** Draws `data`; before the element has a width it is kept for later. */
+  /** Draws `data`, or keeps it until the element has a width. */
   abstract set(data: Data): void;
 
   close(): void {

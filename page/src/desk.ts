@@ -1,4 +1,4 @@
-// Desk: acknowledging alerts, with what is half done. One for the whole page.
+// Desk: acknowledges alerts and keeps unfinished notes. There is one for the whole page.
 import { acknowledge, takeBack } from "./api";
 import type { Live } from "./live";
 import type { AlertDesk } from "./parts";
@@ -16,7 +16,7 @@ export class Desk implements AlertDesk {
     this.open = id;
     this.failed = null;
     this.live.changed();
-    // Focus goes where the reader's hands are: into the note, or back to the button.
+    // Move the focus to where the reader continues: into the note, or back to the button.
     const find = id ? `#note-${id}` : `[data-alert="${before ?? ""}"] button.acknowledge`;
     const focus = (): boolean => {
       const element = document.querySelector<HTMLElement>(find);
@@ -47,7 +47,7 @@ export class Desk implements AlertDesk {
     this.live.changed();
     try {
       const now = await act();
-      // The stream will say the same within a sample; the reader need not wait for it.
+      // The stream will report the same within a sample; the reader need not wait for it.
       for (const alert of this.live.alerts?.alerts ?? []) if (alert.id === id) alert.acknowledged = now;
       this.open = null;
     } catch (error) {

@@ -1,5 +1,5 @@
-// The page of `vramtrack fleet watch`: which jobs leak, when they run out of memory, what that costs, and what leaks have in
-// common.
+// The page of `vramtrack fleet watch`: which jobs leak, when they run out of memory, the cost, and what the leaks have
+// in common.
 import { ApiError, getFleet, setToken } from "./api";
 import type { Fleet, FleetFinding, FleetJob, FleetLeak } from "./fleet_types";
 import { bytesOf, bytes, duration, eta, moment, percent, printable, rate, seconds } from "./format";
@@ -9,9 +9,9 @@ import { h, render, type Node_ } from "./vdom";
 import type { Tone } from "./types";
 
 const kAskEveryMs = 5000;
-/** Rows until all are asked for: a fleet of a hundred thousand GPUs may have as many. */
+/** Rows shown until all are requested: a fleet of a hundred thousand GPUs may have as many. */
 const kFewJobs = 100;
-/** Where one node of a job leaks, that may be chance: this many such findings are shown, of more only their number. */
+/** A leak on one node of a job may be chance: this many such findings are shown; of the others, only the number. */
 const kFewUnsure = 3;
 const kSure = 0.05;
 

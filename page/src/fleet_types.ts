@@ -1,4 +1,4 @@
-// vramtrack.fleet.v1, as docs/fleet.md describes it.
+// vramtrack.fleet.v1, as described in docs/fleet.md.
 import type { AlertWords, Interval, Time } from "./types";
 
 export interface FleetLeak {

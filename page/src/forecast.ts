@@ -1,4 +1,4 @@
-// Where memory goes if nothing changes: the trend through the past and the band of ends, for the chart. Pure.
+// The forecast for the chart, if nothing changes: the trend of the past, and the band of predicted ends. Pure.
 import { seconds } from "./format";
 import type { Series } from "./types";
 
@@ -10,24 +10,24 @@ export interface Trend {
 }
 
 export interface Band {
-  /** The verdict's time and the trend's level there: where the future begins. */
+  /** The verdict's time and the trend's level at that time: the start of the forecast. */
   atS: number;
   bytes: number;
-  /** Where memory ends. */
+  /** The level at which memory runs out. */
   limitBytes: number;
-  /** When that is reached: the 10th, 50th and 90th percentile, in seconds since 1970. */
+  /** When that level is reached: the 10th, 50th and 90th percentiles, in seconds since 1970. */
   lowS: number;
   midS: number;
   highS: number;
 }
 
-/** The agent's line, in the chart's numbers. */
+/** The agent's line, in the chart's units. */
 export function trendOf(s: Series): Trend | null {
   const t = s.trend;
   return t && { fromS: seconds(t.from), toS: seconds(t.to), fromBytes: t.from_bytes, toBytes: t.to_bytes };
 }
 
-/** Only for a verdict that says leak and when it ends: one ETA, the same on every screen. */
+/** Only for a leak with a predicted end: the same ETA on every screen. */
 export function bandOf(s: Series, trend: Trend | null): Band | null {
   const { finding, time } = s.verdict;
   const oom = finding.oom_in_s;
@@ -44,8 +44,8 @@ export function bandOf(s: Series, trend: Trend | null): Band | null {
 }
 
 /**
- * How far beyond now a chart of `pastS` reaches: all of the band where it fits, or up to its middle; where even its first
- * end is far off, enough to see where it points. Never so much that the past becomes a sliver.
+ * How far beyond now a chart of `pastS` reaches: the whole band if it fits, or up to its middle; if even its first end
+ * is far off, enough to show its direction. Never so far that the past becomes a sliver.
  */
 export function futureSeconds(band: Band | null, pastS: number): number {
   if (!band) return 0;

@@ -1,5 +1,5 @@
-// Figures as people read them: the same words as src/core/format.cpp writes, so that the page, the terminal and a log
-// show one and the same ETA. Pure; never "NaN" or "Infinity".
+// Figures as text for people, in the same words as src/core/format.cpp, so that the page, the terminal and a log show
+// the same ETA. Pure; never "NaN" or "Infinity".
 import type { Interval, Time } from "./types";
 
 const kMiB = 1024 * 1024;
@@ -8,18 +8,18 @@ const kYear = 365.25 * 86400;
 
 const finite = (value: number): number => (Number.isFinite(value) ? value : 0);
 
-/** Foreign times have up to nine decimals; Date reads three. Seconds since 1970; NaN when it is not a time. */
+/** Foreign times have up to nine decimals; Date reads three. Seconds since 1970; NaN if it is not a time. */
 export function seconds(time: Time): number {
   return Date.parse(time.replace(/(\.\d{3})\d+/, "$1")) / 1000;
 }
 
-/** "12.3 GiB" from 1 GiB on, else "512 MiB". */
+/** "12.3 GiB" from 1 GiB on, otherwise "512 MiB". */
 export function bytes(value: number): string {
   const v = finite(value);
   return Math.abs(v) >= kGiB ? `${(v / kGiB).toFixed(1)} GiB` : `${(v / kMiB).toFixed(0)} MiB`;
 }
 
-/** "12.3 GiB", "45.6 MiB", "7.8 KiB", "90 bytes": sizes of any order beside one another. */
+/** "12.3 GiB", "45.6 MiB", "7.8 KiB", "90 bytes": for sizes of different magnitudes next to each other. */
 export function size(value: number): string {
   let v = Math.abs(Math.trunc(finite(value)));
   const sign = value < 0 && v > 0 ? "-" : "";
@@ -29,14 +29,14 @@ export function size(value: number): string {
   return `${sign}${v.toFixed(1)} ${["KiB", "MiB", "GiB", "TiB"][unit]}`;
 }
 
-/** "12.3/24.0 GiB": both in the unit of the greater one. */
+/** "12.3/24.0 GiB": both in the unit of the larger one. */
 export function bytesOf(used: number, capacity: number): string {
   return finite(capacity) >= kGiB
     ? `${(finite(used) / kGiB).toFixed(1)}/${(capacity / kGiB).toFixed(1)} GiB`
     : `${(finite(used) / kMiB).toFixed(0)}/${(finite(capacity) / kMiB).toFixed(0)} MiB`;
 }
 
-/** GiB from 10 GiB/min on, as a model loads. */
+/** In GiB from 10 GiB/min on, as when a model loads. */
 const rateUnit = (bytesPerS: number): [number, string] => (Math.abs(finite(bytesPerS)) * 60 >= 10 * kGiB ? [kGiB, "GiB/min"] : [kMiB, "MiB/min"]);
 
 function rateDigits(bytesPerS: number, unit: number, sign: boolean): string {
@@ -77,7 +77,7 @@ export function duration(value: number): string {
   return `${Math.floor(hours / 24)}d ${two(hours % 24)}h`;
 }
 
-/** "0h 47m (38m–1h 05m)": an hour digit tells at once that it is not days. */
+/** "0h 47m (38m–1h 05m)": the hour digit shows at once that it is not days. */
 export function eta(i: Interval): string {
   let mid = duration(i.mid);
   if (/^\d+m$/.test(mid)) mid = `0h ${two(parseInt(mid, 10))}m`;
@@ -86,7 +86,7 @@ export function eta(i: Interval): string {
   return low === high ? mid : `${mid} (${low}–${high})`;
 }
 
-/** 0.97 -> "97 %"; "under 1 %" and "over 99 %" rather than a false 0 or 100. */
+/** 0.97 -> "97 %"; "under 1 %" and "over 99 %" instead of a misleading 0 or 100. */
 export function percent(ratio: number): string {
   const p = finite(ratio) * 100;
   if (p > 0 && p < 1) return "under 1 %";
@@ -97,25 +97,25 @@ export function percent(ratio: number): string {
 const clock = (at: Date): string => `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
 const dateAndClock = (at: Date): string => `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${clock(at)}`;
 
-/** The clock where it is today's, else with the date: in the reader's own time zone. */
+/** The time of day, preceded by the date if it is not today: in the reader's time zone. */
 export function moment(atS: number, nowS: number): string {
   const at = new Date(atS * 1000);
   return at.toDateString() === new Date(nowS * 1000).toDateString() ? clock(at) : dateAndClock(at);
 }
 
-/** "UTC+02:00": the reader's own time zone at that time. The header names it, once for all times of the page. */
+/** "UTC+02:00": the reader's time zone at that time. The header shows it once, for all times of the page. */
 export function zone(atS: number): string {
   const minutes = -new Date(atS * 1000).getTimezoneOffset();
   const size = Math.abs(minutes);
   return minutes === 0 ? "UTC" : `UTC${minutes < 0 ? "-" : "+"}${two(Math.floor(size / 60))}:${two(size % 60)}`;
 }
 
-/** A sentence of the agent, whose times are UTC, for the reader: printable, and with times of the page's zone. */
+/** A sentence from the agent, with its UTC times converted to the page's zone, and made printable. */
 export function inLocalTime(text: string): string {
   return printable(text).replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, (utc) => dateAndClock(new Date(utc)));
 }
 
-/** Control and bidirectional characters of foreign texts (commands, names) made visible as '?'. */
+/** Control and bidirectional characters in foreign texts (commands, names) are shown as '?'. */
 export function printable(text: string): string {
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "?");
 }

@@ -1,4 +1,4 @@
-// GaugeCharts: how busy, hot, fed and fast a GPU was, on the time axis of its memory.
+// GaugeCharts: utilisation, temperature, power and clocks of a GPU, on the time axis of its memory.
 import uPlot from "uplot";
 import { getGauges } from "./api";
 import { axes, widthOf } from "./axes";
@@ -17,10 +17,10 @@ type Y = (number | null)[];
 interface Gauge {
   column: Column;
   name: string;
-  /** Recorded figures are divided by it. */
+  /** The divisor for recorded figures. */
   unit: number;
   text: (value: number) => string;
-  /** The least height of the scale: a busy GPU that stays at 3 % is not drawn as a mountain. */
+  /** The minimum height of the scale, so that a GPU that stays at 3 % is not drawn as a mountain. */
   least: number;
   now: (s: Series) => number | null | undefined;
 }
@@ -36,13 +36,13 @@ const kGauges: Gauge[] = [
 
 const kLast = kGauges[kGauges.length - 1];
 
-/** Charts of one page whose cursors move together. */
+/** The charts of one page, whose cursors move together. */
 export const kSync = "gpu";
 const kPoints = 600;
 const kHeight = 72;
-/** Of the last one, which has the times. */
+/** For the last chart, which shows the times. */
 const kHeightWithTimes = 92;
-/** A minute is in the store once it has passed and been written. */
+/** A minute is in the store only after it has passed and been written. */
 const kReadAgainS = 60;
 
 interface GaugeData {
@@ -88,7 +88,7 @@ export class GaugeCharts {
   private history: GaugeHistory | null = null;
   private asked = "";
   private loading: AbortController | null = null;
-  /** The points of all charts, and their values by gauge. */
+  /** The points of all charts, and the values of each gauge. */
   private x: number[] = [];
   private readonly shown = new Map<Column, Y>();
   private at: number | null = null;
@@ -108,7 +108,7 @@ export class GaugeCharts {
     for (const chart of this.charts.values()) chart.close();
   }
 
-  /** Reads what is recorded, unless it has been read already. */
+  /** Reads the recorded values, unless that has been done already. */
   load(range: Range): void {
     const wanted = isLive(range) ? `last ${range.lastS} ${Math.floor(this.live.nowS / kReadAgainS)}` : `${range.fromS} ${range.toS}`;
     if (wanted === this.asked) return;
@@ -120,10 +120,10 @@ export class GaugeCharts {
       if (mine.signal.aborted) return;
       this.history = history;
       this.live.changed();
-    }, () => undefined);  // the memory's chart says why there is no past
+    }, () => undefined);  // the memory chart shows why there is no past
   }
 
-  /** Draws what is known over the memory's range of time. */
+  /** Draws the known values over the memory chart's time range. */
   feed(s: Series, range: Range, fromS: number, endS: number): void {
     const stepS = this.history?.step_s ?? kReadAgainS;
     for (const gauge of kGauges) {
@@ -146,7 +146,7 @@ export class GaugeCharts {
     }
   }
 
-  /** Of the gauges that this GPU has. */
+  /** Only for gauges that this GPU has. */
   node(s: Series): Child {
     const i = this.at !== null && this.at < this.x.length ? this.at : null;
     const figures = kGauges.filter((g) => this.known(g, s)).map((gauge): Node_ => {

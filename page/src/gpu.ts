@@ -1,4 +1,4 @@
-// One GPU: its verdict with every figure, its history and forecast, who holds its memory, its alerts.
+// One GPU: its verdict with every figure, its history and forecast, the processes that hold its memory, its alerts.
 import { Book, isLive, type Range } from "./book";
 import { getSeries } from "./api";
 import { bandOf, trendOf } from "./forecast";
@@ -32,7 +32,7 @@ export class GpuPage implements Page {
   private readonly slots = new Map<string, number>();
   private layers: Layer[] = [];
   private x: number[] = [];
-  private past: string[] = [];  // processes of the range that the view no longer has
+  private past: string[] = [];  // processes in the range that are no longer in the view
   private names = new Map<string, string>();
   private asked = "";
   private point: Point | null = null;
@@ -138,7 +138,7 @@ export class GpuPage implements Page {
     return this.live.view?.series.find((s) => s.metric === "device_used" && s.device.id === this.id);
   }
 
-  /** Makes a chart reachable and readable by keyboard. */
+  /** Makes a chart accessible by keyboard and to screen readers. */
   private prepare(element: HTMLElement, step: (by: number) => void, name: string): void {
     element.tabIndex = 0;
     element.setAttribute("role", "group");
@@ -160,7 +160,7 @@ export class GpuPage implements Page {
     this.live.changed();
   }
 
-  /** By `factor`, around the cursor where there is one, within 30 seconds and 180 days. */
+  /** Zooms by `factor` around the cursor, if there is one, within 30 seconds and 180 days. */
   private zoom(factor: number): void {
     const from = this.book.fromS();
     const to = this.book.toS();
@@ -175,7 +175,7 @@ export class GpuPage implements Page {
     this.choose({ fromS: end - width, toS: end });
   }
 
-  /** All that this agent has seen, and at least the shortest of the ranges. */
+  /** Everything that this agent has seen, but at least the shortest of the ranges. */
   private wholeS(): number {
     const first = this.device()?.first;
     return Math.max(900, first ? Math.ceil(this.live.nowS - seconds(first)) : 0);
@@ -209,10 +209,10 @@ export class GpuPage implements Page {
       keys = known.filter((s) => s.metric === "process_used" && s.device === this.id &&
                                  seconds(s.last) >= from && seconds(s.first) <= to).map((s) => s.key);
     } catch {
-      // Without a store there is no past of those that ended: the book says so.
+      // Without a store, ended processes have no history; the book shows the reason.
     }
     if (wanted !== this.asked) return;
-    // The latest are the likeliest to be asked about; the agent reads this many at once.
+    // The latest are the most likely to be of interest; the agent reads this many at once.
     this.past = keys.slice(-127);
     await this.book.load([d.key, ...this.past], range);
   }
@@ -311,7 +311,7 @@ export class GpuPage implements Page {
     ];
   }
 
-  /** A process keeps its colour for as long as the page is open; the suspect has its own. */
+  /** A process keeps its colour for as long as the page is open; the suspect has a colour of its own. */
   private colourOf(key: string): string {
     if (key === "") return colour("rest");
     if (key === "others") return colour("others");

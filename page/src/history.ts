@@ -1,16 +1,16 @@
-// The past of series as columns: what the store sent, carried on with live samples, within bounds. Pure.
+// The history of series as columns: the data from the store, continued with live samples, within bounds. Pure.
 import type { Columns } from "./types";
 
 /** Empty columns. */
 export const noColumns = (): Columns => ({ t: [], min: [], mean: [], max: [] });
 
-/** How far apart two points are that no sample is missing between. */
+/** The largest distance of two points without a missing sample between them. */
 export const gapAfter = (stepS: number): number => 2.01 * stepS;
 
 /**
- * Adds one live sample: it joins the last point while that one's stretch of `stepS` lasts, so the columns stay as coarse
- * as they came. `counts` of the last point's live samples is kept by the caller as 1 and up. A sample that is not later
- * than the last point is left out: the stream begins with what the store may know already.
+ * Adds one live sample: it joins the last point while that point's interval of `stepS` lasts, so the columns stay as
+ * coarse as before. The caller keeps `counts`, the number of live samples in the last point, from 1. A sample that is
+ * not later than the last point is ignored: the stream begins with samples that the store may contain already.
  */
 export function append(c: Columns, atS: number, bytes: number, stepS: number, count: number): number {
   const last = c.t.length - 1;
@@ -29,7 +29,7 @@ export function append(c: Columns, atS: number, bytes: number, stepS: number, co
   return 1;
 }
 
-/** Drops what is before `fromS`. */
+/** Drops points before `fromS`. */
 export function trim(c: Columns, fromS: number): void {
   let n = 0;
   while (n < c.t.length && c.t[n]! < fromS) ++n;
@@ -37,7 +37,7 @@ export function trim(c: Columns, fromS: number): void {
   for (const column of [c.t, c.min, c.mean, c.max]) column.splice(0, n);
 }
 
-/** For a chart: x, and columns of y in which a stretch without samples is null, not a line across. */
+/** For a chart: x, and columns of y with null where samples are missing, rather than a line across. */
 export function withGaps(c: Columns, stepS: number): { x: number[]; min: Y; mean: Y; max: Y } {
   const out = { x: [] as number[], min: [] as Y, mean: [] as Y, max: [] as Y };
   c.t.forEach((t, i) => {
@@ -58,8 +58,8 @@ export function withGaps(c: Columns, stepS: number): { x: number[]; min: Y; mean
 type Y = (number | null)[];
 
 /**
- * A process's memory at each of the device's points: what it was last known to hold, 0 before its first and after its
- * last sample, since then there is no process. Both have been joined over the same stretches, so at most one step apart.
+ * A process's memory at each of the device's points: its last known value, and 0 before its first and after its last
+ * sample, when it does not exist. Both have points of the same intervals, so they are at most one step apart.
  */
 export function atTimes(c: Columns, x: number[], stepS: number): number[] {
   const last = c.t[c.t.length - 1];
@@ -72,7 +72,7 @@ export function atTimes(c: Columns, x: number[], stepS: number): number[] {
 
 const kNoticeable = 64 * 1024 * 1024;
 
-/** Growth over the points shown, the mean of the last eighth less that of the first; coarse, so that noise moves nothing. */
+/** Growth over the points shown: the mean of the last eighth less that of the first, so that noise changes nothing. */
 function growth(y: number[]): number {
   const n = Math.max(1, Math.floor(y.length / 8));
   const mean = (part: number[]): number => part.reduce((a, b) => a + b, 0) / Math.max(1, part.length);
@@ -80,18 +80,18 @@ function growth(y: number[]): number {
 }
 
 export interface Layer {
-  /** A series' key; "" for what no process holds, "others" for those that were joined. */
+  /** A series' key; "" for memory that no process holds, "others" for the merged ones. */
   key: string;
   /** Bytes of this layer alone. */
   own: Y;
-  /** Its upper edge: all below and itself. */
+  /** Its upper edge: the sum of all layers below and itself. */
   top: Y;
 }
 
 /**
- * The device's memory in layers: at the bottom what no process holds (used less all processes, never below 0), then the
- * processes, those that grow most on top so that the others stay level below them. At most `most` processes have a layer
- * of their own, the largest; the rest is joined.
+ * The device's memory in layers: at the bottom, memory that no process holds (used less all processes, never below 0),
+ * then the processes; those that grow most are on top, so that the others stay level below them. At most `most`
+ * processes, the largest, have layers of their own; the rest are merged.
  */
 export function stack(x: number[], used: Y, processes: { key: string; columns: Columns }[], stepS: number,
                       most: number): Layer[] {

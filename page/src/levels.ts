@@ -1,4 +1,4 @@
-// The levels of detail of a timeline: which of its points are drawn in a stretch of it, and what is stacked there. Pure.
+// The levels of detail of a timeline: which points to draw in an interval, and the stack at each. Pure.
 
 /** [point, bytes, point, bytes, ...]: where a value changes. */
 export type Steps = number[];
@@ -10,7 +10,7 @@ export function expand(steps: Steps, count: number): Float64Array {
   return values;
 }
 
-/** One sequence of steps from those of pieces that follow each other, each of this many points. */
+/** Joins the steps of consecutive pieces, each with this many points, into one sequence. */
 export function joined(pieces: { steps: Steps; points: number }[]): Steps {
   const all: Steps = [];
   let begin = 0;
@@ -22,8 +22,8 @@ export function joined(pieces: { steps: Steps; points: number }[]): Steps {
   return all;
 }
 
-/** The finest level of which a few pieces cover the stretch: its index, and its first and last piece. `begins`: of each level's
- * pieces, the coarsest level first. Null: only the whole trace does. */
+/** The finest level at which a few pieces cover the interval: its index, and its first and last piece. `begins`: those of
+ * each level's pieces, coarsest level first. Null: only the whole trace covers it. */
 export function finest(begins: number[][], from: number, to: number, most = 3): { level: number; first: number; last: number } | null {
   for (let level = begins.length - 1; level >= 0; --level) {
     const first = lastUpTo(begins[level]!, from);
@@ -33,7 +33,7 @@ export function finest(begins: number[][], from: number, to: number, most = 3): 
   return null;
 }
 
-/** The last of the ascending `values` that is not above `value`; 0 if all are. */
+/** The index of the last of the ascending `values` that is not above `value`; 0 if all are. */
 export function lastUpTo(values: ArrayLike<number>, value: number): number {
   let low = 0;
   let high = values.length - 1;
@@ -45,8 +45,8 @@ export function lastUpTo(values: ArrayLike<number>, value: number): number {
   return low;
 }
 
-/** At most about `most` points of those from `from` to `to`, with one beyond each end: of as many stretches of equal width
- * the highest, so that no peak is lost. */
+/** At most about `most` points between `from` and `to`, plus one beyond each end: the highest of as many intervals of
+ * equal width, so that no peak is lost. */
 export function choose(x: ArrayLike<number>, height: ArrayLike<number>, from: number, to: number, most: number): number[] {
   const first = lastUpTo(x, from);
   const last = Math.min(x.length - 1, lastUpTo(x, to) + 1);
@@ -68,7 +68,7 @@ export function choose(x: ArrayLike<number>, height: ArrayLike<number>, from: nu
   return chosen;
 }
 
-/** The tops of the layers one upon another, the first the lowest, at the chosen points. */
+/** The tops of the layers, stacked from the first at the bottom, at the chosen points. */
 export function stack(layers: Float64Array[], chosen: number[]): number[][] {
   const tops: number[][] = [];
   let below = chosen.map(() => 0);
@@ -79,7 +79,7 @@ export function stack(layers: Float64Array[], chosen: number[]): number[][] {
   return tops;
 }
 
-/** What no layer has. */
+/** Memory that no layer has. */
 export function rest(total: ArrayLike<number>, layers: Float64Array[]): Float64Array {
   const left = Float64Array.from(total);
   for (const layer of layers) for (let i = 0; i < left.length; ++i) left[i]! -= layer[i]!;

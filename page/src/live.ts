@@ -1,5 +1,5 @@
-// The page's view of the agent, kept up to date by its event stream. Pages listen; while the stream runs, only what it does
-// not carry is asked for (sites.ts).
+// The page's view of the agent, kept up to date by its event stream. Pages subscribe to it; while the stream runs, only
+// data it does not carry is polled (sites.ts).
 import { ApiError, getAlerts, getStatus, getView, readEvents } from "./api";
 import { seconds } from "./format";
 import type { Alert, Alerts, Series, Status, Tick, View } from "./types";
@@ -10,33 +10,33 @@ type Link = "connecting" | "live" | "lost" | "locked";
 const kRedrawMs = 200;
 const kRetryMs = 2000;
 const kRecent = 240;
-/** While paused: of more than this the oldest are left out of the charts until they are read from the store again. */
+/** While paused, at most this many are kept; older ones are missing in the charts until the store is read again. */
 const kMostHeld = 3600;
-/** The agent sends a comment every 15 s at least: silence for longer is a dead connection. */
+/** The agent sends a comment at least every 15 s, so a longer silence means a dead connection. */
 const kSilentMs = 40_000;
 
 export class Live {
   view: View | null = null;
   alerts: Alerts | null = null;
 
-  /** One for each leak, though its process's series shows it as well as its device's. */
+  /** One per leak, even if the series of both the device and its process show it. */
   incidents(): Alert[] {
     return (this.alerts?.alerts ?? []).filter((a) => !a.told_with);
   }
   status: Status | null = null;
-  /** The last sample's time in seconds: the agent's clock, which a simulation drives faster than the browser's. */
+  /** The time of the last sample in seconds, by the agent's clock, which a simulation speeds up. */
   nowS = 0;
-  /** The latest bytes by key; fresher than the view. */
+  /** The latest bytes by key; newer than the view. */
   used = new Map<string, number>();
   link: Link = "connecting";
   trouble = "";
-  /** When the last sample came, by performance.now(). */
+  /** When the last sample arrived, by performance.now(). */
   sampledMs = 0;
 
-  /** The latest samples: the store is some seconds behind, as it writes several at once. */
+  /** The latest samples: the store is some seconds behind, because it writes several at once. */
   readonly recent: [Tick, number][] = [];
 
-  /** The display stands still; what comes meanwhile is kept and shown afterwards. */
+  /** The display is paused; data that arrives meanwhile is kept and shown afterwards. */
   paused = false;
   private held: ServerEvent[] = [];
 
@@ -46,12 +46,12 @@ export class Live {
   private drawnMs = 0;
   private stop: AbortController | null = null;
 
-  /** `redraw` is called at most five times a second, however fast samples come. */
+  /** `redraw` is called at most five times per second, however fast samples arrive. */
   onChange(redraw: () => void): void {
     this.redraw = redraw;
   }
 
-  /** Every sample, at once. Returns how to end it. */
+  /** Subscribes to every sample, immediately. Returns a function that ends it. */
   onSample(take: (tick: Tick, atS: number) => void): () => void {
     this.samplers.add(take);
     return () => this.samplers.delete(take);
@@ -68,7 +68,7 @@ export class Live {
     }), wait);
   }
 
-  /** Connects, and again whenever the connection ends. Never returns. Also to be called once there is a token. */
+  /** Connects, and reconnects whenever the connection ends. Never returns. Call it again once there is a token. */
   async run(): Promise<void> {
     this.stop?.abort();
     const stop = (this.stop = new AbortController());
@@ -91,7 +91,7 @@ export class Live {
       void getStatus().then((status) => {
         this.status = status;
         this.changed();
-      }, () => undefined);  // the stream says what is wrong
+      }, () => undefined);  // the stream reports the problem
       await readEvents((event) => this.take(event), () => (heardMs = performance.now()), attempt.signal);
       this.set("lost", "the agent ended the connection; trying again");
     } catch (error) {
@@ -105,7 +105,7 @@ export class Live {
     }
   }
 
-  /** All streams are taken: one look a retry is better than none. */
+  /** All streams are taken: one request per retry is better than none. */
   private async poll(why: string): Promise<void> {
     try {
       this.takeView(await getView());

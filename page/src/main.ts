@@ -1,4 +1,4 @@
-// The shell around the pages: which page the address asks for, the header, keys, the token.
+// The frame around the pages: the page for the current address, the header, keys, the token.
 import { setToken } from "./api";
 import { AlertsPage } from "./alerts";
 import type { Range } from "./book";
@@ -19,7 +19,7 @@ const help = document.getElementById("help") as HTMLDialogElement;
 
 let page: Page | null = null;
 let address = "";
-/** Chosen on one GPU, kept for the next. */
+/** Chosen on one GPU and kept for the next. */
 let range: Range = { lastS: 3600 };
 
 function open(): void {
@@ -36,7 +36,7 @@ function open(): void {
     try {
       id = decodeURIComponent(id);
     } catch {
-      // Typed by hand: it names no GPU either way, and the page says so.
+      // An address typed by hand: it names no GPU either way, and the page shows that.
     }
     page = new GpuPage(root, live, desk, id, range, (r) => (range = r));
   } else if (hash === "/alerts") {
@@ -88,7 +88,7 @@ function draw(): void {
   else page?.draw();
 }
 
-/** The page is let in without a token, so that it can ask for one. */
+/** The page is served without a token, so that it can ask for one. */
 function askToken(): void {
   render(main.firstElementChild!, [
     h("form", {
@@ -111,7 +111,7 @@ function askToken(): void {
   ]);
 }
 
-/** Opens the GPU whose card or alert has the focus, or the page's first. */
+/** Opens the GPU with the focused card or alert, or the first of the page. */
 function openGpu(): void {
   const near = document.activeElement?.closest(".gpu, .alert")?.querySelector<HTMLAnchorElement>('a[href^="#/gpu/"]');
   const chosen = page?.chosen?.();
@@ -119,13 +119,13 @@ function openGpu(): void {
   else if (chosen) location.hash = `#/gpu/${encodeURIComponent(chosen)}`;
 }
 
-/** Asks for the note of the alert that has the focus, or of the first that is open. */
+/** Opens the note of the focused alert, or of the first open one. */
 function acknowledge(): void {
   const near = document.activeElement?.closest(".alert") ?? main;
   near.querySelector<HTMLButtonElement>("button.acknowledge")?.click();
 }
 
-/** The keys of `vramtrack top`, where they mean something here (docs/top.md). */
+/** The keys of `vramtrack top` that have a meaning here (docs/top.md). */
 const kKeys: Record<string, () => void> = {
   o: () => { location.hash = "#/"; },
   A: () => { location.hash = "#/alerts"; },
@@ -166,7 +166,7 @@ document.getElementById("skip")!.addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();
 });
-// The header says when samples stop coming, though nothing else makes it draw then.
+// The header must show when samples stop arriving, although nothing else redraws it then.
 setInterval(() => live.changed(), 5000);
 open();
 void live.run();

@@ -1,4 +1,4 @@
-// What the browser keeps for the page. Where it keeps nothing (blocked by its owner) the page works all the same.
+// Settings that the browser keeps for the page. The page also works if the browser keeps nothing.
 const storage = (kind: "localStorage" | "sessionStorage"): Storage | null => {
   try {
     return window[kind];
@@ -15,6 +15,6 @@ export function keep(kind: "localStorage" | "sessionStorage", key: string, value
   try {
     storage(kind)?.setItem(key, value);
   } catch {
-    // Full, or forbidden: it holds until the page is closed.
+    // Full or forbidden: the value lasts until the page is closed.
   }
 }

@@ -1,4 +1,4 @@
-// MemoryChart: used memory over time with its range, the capacity, the trend, the band of ends, onset and alerts.
+// MemoryChart: used memory over time with its range, the capacity, the trend, the forecast band, onset and alerts.
 import uPlot from "uplot";
 import { axes, widthOf } from "./axes";
 import { Chart } from "./chart";
@@ -11,16 +11,16 @@ import type { Columns } from "./types";
 
 export interface MemoryData {
   columns: Columns;
-  /** The distance of two points beyond which samples are missing between. */
+  /** Two points further apart than this have missing samples between them. */
   stepS: number;
   fromS: number;
   toS: number;
   capacityBytes: number | null;
-  /** The scale is what the curve needs, and not from 0 to the capacity. */
+  /** The scale fits the curve instead of reaching from 0 to the capacity. */
   fit?: boolean;
   trend: Trend | null;
   band: Band | null;
-  /** Instants to mark: the onset, alerts. `early` is shown at the edge when the instant is before the range. */
+  /** Times to mark: the onset, alerts. `early` is shown at the edge if the time is before the range. */
   marks: { atS: number; text: string; colour: string; early?: string }[];
 }
 
@@ -31,7 +31,7 @@ export interface Point {
   max: number;
 }
 
-/** "08:12:03: 15.1 GiB (14.9 GiB to 15.2 GiB)": what the chart shows under the cursor. */
+/** "08:12:03: 15.1 GiB (14.9 GiB to 15.2 GiB)": the text for the point under the cursor. */
 export function pointWords(p: Point, nowS: number): string {
   const spread = p.max - p.min > 1024 * 1024 ? ` (${bytes(p.min)} to ${bytes(p.max)})` : "";
   return `${moment(p.atS, nowS)}: ${bytes(p.mean)}${spread}`;
@@ -40,11 +40,11 @@ export function pointWords(p: Point, nowS: number): string {
 interface MemoryChartOptions {
   height: number;
   compact: boolean;
-  /** Is told the point under the cursor. */
+  /** Called with the point under the cursor. */
   hover?: (point: Point | null) => void;
   /** Charts with the same key move their cursors together. */
   sync?: string;
-  /** Is told the stretch that was dragged over. */
+  /** Called with the interval that was selected by dragging. */
   select?: (fromS: number, toS: number) => void;
 }
 
@@ -57,7 +57,7 @@ export class MemoryChart extends Chart<MemoryData> {
     this.data = data;
     const { x, min, mean, max } = withGaps(data.columns, data.stepS);
     const columns: uPlot.AlignedData = [x, min, max, mean];
-    // For those who look at the page by program: what of the forecast is on it.
+    // For programs that inspect the page: the parts of the forecast that are drawn.
     const b = data.band;
     if (b) this.element.dataset.band = [b.lowS, b.midS, b.highS].map((s) => s.toFixed(0)).join(" ");
     else delete this.element.dataset.band;
@@ -67,7 +67,7 @@ export class MemoryChart extends Chart<MemoryData> {
     else if (this.element.clientWidth > 0) this.plot = this.make(columns);
   }
 
-  /** The cursor's time. */
+  /** The time at the cursor. */
   cursorS(): number | null {
     const i = this.plot?.cursor.idx;
     return i === null || i === undefined ? null : (this.plot?.data[0][i] ?? null);
@@ -130,7 +130,7 @@ export class MemoryChart extends Chart<MemoryData> {
   private pointAt(u: uPlot): Point | null {
     const at = u.cursor.idx;
     if (at === null || at === undefined) return null;
-    // Where the cursor is in a gap, the point beside it.
+    // If the cursor is in a gap, use the nearest point.
     const i = [at, at - 1, at + 1].find((k) => typeof u.data[3]![k] === "number");
     if (i === undefined) return null;
     const mean = u.data[3]![i]!;
@@ -148,7 +148,7 @@ export class MemoryChart extends Chart<MemoryData> {
     ctx.restore();
   }
 
-  /** Below the line: the band from now's level to the capacity between its earliest and latest end. */
+  /** Below the line: the band from the current level to the capacity, between its earliest and latest end. */
   private drawFuture(u: uPlot): void {
     const b = this.data?.band;
     if (!b) return;
@@ -172,7 +172,7 @@ export class MemoryChart extends Chart<MemoryData> {
     });
   }
 
-  /** Above the line: capacity, trend, now, marks with their words. */
+  /** Above the line: capacity, trend, now, and marks with their labels. */
   private drawMarks(u: uPlot): void {
     const d = this.data;
     if (!d) return;

@@ -1,4 +1,4 @@
-// The machine at a glance: is anything leaking, who, when does it end.
+// The machine at a glance: whether anything leaks, which process, and when memory runs out.
 import { ActsList } from "./acts";
 import { Book } from "./book";
 import { bytes, rate, seconds } from "./format";
@@ -17,7 +17,7 @@ import { inLocalTime, printable } from "./format";
 
 const kFewProcesses = 12;
 
-/** The worst first: on a phone the first card is all one sees. */
+/** Worst first: on a phone, only the first card is visible. */
 function order(devices: Series[]): Series[] {
   return [...devices].sort((a, b) => b.told.concern - a.told.concern);
 }
@@ -26,7 +26,7 @@ export class Overview implements Page {
   readonly title = "Overview";
   private readonly book: Book;
   private charts = new Map<string, MemoryChart>();
-  /** Under the cursor, by GPU. */
+  /** The point under the cursor, by GPU. */
   private points = new Map<string, Point | null>();
   private asked = "";
   private readonly list: ProcessList;
@@ -55,7 +55,7 @@ export class Overview implements Page {
     return this.list.key(event);
   }
 
-  /** The first card's. */
+  /** That of the first card. */
   chosen(): string | undefined {
     return order(this.live.devices())[0]?.device.id;
   }
@@ -132,8 +132,8 @@ export class Overview implements Page {
     if (!chart) {
       const hover = (point: Point | null): void => { this.points.set(key, point); this.live.changed(); };
       this.charts.set(key, (chart = new MemoryChart({ height: 110, compact: true, sync: "overview", hover })));
-      chart.element.setAttribute("aria-hidden", "true");  // the figures beside it say the same
-      // It lies above the link that covers the card, for the cursor to reach it.
+      chart.element.setAttribute("aria-hidden", "true");  // the figures next to it have the same content
+      // It lies above the link that covers the card, so that the cursor reaches it.
       chart.element.addEventListener("click", () => { location.hash = gpuLink(device.id).slice(1); });
     }
     return chart;

@@ -2,12 +2,12 @@
 export interface Page {
   /** For the window's title. */
   readonly title: string;
-  /** Shows the state as it is now; called at most five times a second. */
+  /** Shows the current state; called at most five times per second. */
   draw(): void;
-  /** Ends what the page has begun; it is not drawn again. */
+  /** Ends everything the page has begun; it is not drawn again. */
   close(): void;
-  /** A key that no field of input took; true when it meant something here. */
-  /** The GPU that d and P open, where no card has the focus. */
+  /** Handles a key that no input field took; returns whether it has a meaning here. */
+  /** The GPU that d and P open if no card has the focus. */
   chosen?(): string | undefined;
   key?(event: KeyboardEvent): boolean;
 }

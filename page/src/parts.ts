@@ -1,4 +1,4 @@
-// Pieces that several pages show: a verdict's badge, the bar, a table of processes, an alert.
+// Parts that several pages show: a verdict's badge, the bar, a table of processes, an alert.
 import { bytes, bytesOf, inLocalTime, moment, percent, printable, seconds } from "./format";
 import type { Alert, ConclusionWords, Fact, Series, Tone } from "./types";
 import { h, type Node_ } from "./vdom";
@@ -12,10 +12,10 @@ export function badge(tone: Tone, words: string): Node_ {
 
 export const verdictBadge = (told: ConclusionWords): Node_ => badge(told.tone, printable(told.headline));
 
-/** The reasons that one sentence joins. */
+/** Splits a sentence into its reasons. */
 const reasons = (because: string): string[] => printable(because).split("; ").map(inLocalTime);
 
-/** The lines below a verdict: those of one label under one term; each reason has its own line. */
+/** The lines below a verdict: lines with the same label under one term; each reason has its own line. */
 export function factRows(facts: Fact[] | undefined): [string, string[]][] {
   const rows: [string, string[]][] = [];
   for (const { label, text } of facts ?? []) {
@@ -27,7 +27,7 @@ export function factRows(facts: Fact[] | undefined): [string, string[]][] {
   return rows;
 }
 
-/** A GPU's health in one line, and what is wrong with what to do; only the latter when `brief`. */
+/** A GPU's health in one line, and its problems with the remedies; only the latter if `brief`. */
 export function healthLines(s: Series, nowS: number, brief: boolean): Node_ | null {
   const c = s.condition;
   if (!c || (brief && c.problems.length === 0)) return null;
@@ -39,10 +39,10 @@ export function healthLines(s: Series, nowS: number, brief: boolean): Node_ | nu
         brief ? null : h("span", { class: "next" }, printable(p.next)))));
 }
 
-/** Processes that hold memory and make no progress, each with its reasons; nothing where there is none. Idle ones rest
-    by their nature and are no news. */
+/** Processes that hold memory and make no progress, each with its reasons; empty if there are none. Idle processes rest
+    by design, so they are not listed. */
 export function stallList(processes: Series[]): Node_ | null {
-  const shown = new Map<string, Series>();  // a process on several devices is one
+  const shown = new Map<string, Series>();  // a process on several devices is listed once
   for (const s of processes)
     if (s.stall && s.stall.judgement !== "idle" && !s.ended) shown.set(`${s.pid} ${s.first ?? ""}`, s);
   if (shown.size === 0) return null;
@@ -59,7 +59,7 @@ export function stallList(processes: Series[]): Node_ | null {
     })));
 }
 
-/** "CRITICAL" beside the words of a leak; nothing for what is well, and for a leak without haste, which says so itself. */
+/** "CRITICAL" next to the words of a leak; empty if healthy, and for a leak without urgency: its words suffice. */
 export function severityWord(told: ConclusionWords): Node_ | null {
   return told.severity && told.tone !== "watch" ? h("span", { class: `severity ${told.tone}` }, told.severity) : null;
 }
@@ -73,11 +73,11 @@ export function usedBar(used: number, capacity: number | null, tone: Tone): Node
     h("span", { class: "figures" }, `${bytesOf(used, capacity)} `, h("span", { class: "faint" }, percent(share))));
 }
 
-/** Temperature, power, fan and what is busy. Nothing where the driver reports none of it. */
+/** Temperature, power, fan and utilisation. Empty if the driver reports none of them. */
 export function gaugeList(s: Series, brief: boolean): Node_ | null {
   const all = gauges(s);
   if (all.length === 0) return null;
-  // On a card what is not known is left out, and a word goes where the figure says it all.
+  // On a card, unknown values are left out, and so are labels of figures that are clear without them.
   const shown = brief ? all.filter(([, words]) => words !== "–").slice(0, 4) : all;
   return h("ul", { key: "gauges", class: "gauges", "aria-label": "Gauges" }, shown.map(([name, words]) =>
     h("li", { key: name }, h("span", { class: brief && (name === "temperature" || name === "power") ? "quiet" : "faint" }, name),
@@ -98,9 +98,9 @@ export function rangeButtons(chosenS: number | null, choose: (lastS: number) => 
 
 // Alerts.
 
-/** What an alert's row needs of the page: who acknowledges, and how far that is. */
+/** What an alert's row needs from the page: the function that acknowledges, and the state of that. */
 export interface AlertDesk {
-  /** The alert whose note is being written, or none. */
+  /** The alert whose note is being written, if any. */
   open: string | null;
   busy: string | null;
   failed: { id: string; text: string } | null;

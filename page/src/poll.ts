@@ -1,4 +1,4 @@
-// Polls what the stream does not carry, while the page is visible.
+// Polls data that the stream does not carry, while the page is visible.
 import type { Live } from "./live";
 
 const kEveryMs = 5000;
@@ -7,7 +7,7 @@ export class Poll {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private readonly ended = new AbortController();
 
-  /** `ask` gets what is new; the page is drawn after it. */
+  /** `ask` fetches new data; the page is drawn after it. */
   constructor(private readonly live: Live, private readonly ask: (signal: AbortSignal) => Promise<void>) {
     void this.now();
   }
@@ -17,7 +17,7 @@ export class Poll {
     clearTimeout(this.timer);
   }
 
-  /** Asks at once, and then every five seconds. */
+  /** Polls at once, and then every five seconds. */
   async now(): Promise<void> {
     const { signal } = this.ended;
     clearTimeout(this.timer);
@@ -27,7 +27,7 @@ export class Poll {
         this.live.changed();
       }
     } catch {
-      // An older agent, or none at the moment: the stream says so.
+      // An older agent, or none at the moment: the stream reports that.
     }
     clearTimeout(this.timer);
     if (!signal.aborted) this.timer = setTimeout(() => void this.now(), kEveryMs);

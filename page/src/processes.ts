@@ -1,4 +1,4 @@
-// ProcessList: the processes of a device or of all, sorted and filtered as in `vramtrack top`, with the same keys.
+// ProcessList: the processes of one device or of all, sorted and filtered as in `vramtrack top`, with the same keys.
 import { bytes, moment, printable, rate, seconds } from "./format";
 import type { Live } from "./live";
 import { badge, gpuLink, verdictBadge } from "./parts";
@@ -14,7 +14,7 @@ type Order = (a: Series, b: Series) => number;
 const most = (of: (s: Series) => number | null | undefined): Order => (a, b) => (of(b) ?? -1) - (of(a) ?? -1);
 const userOf = (s: Series): string => s.process?.user ?? "";
 
-/** In the order of the key s, which is that of top. */
+/** In the order of the key s, as in top. */
 const kSorts = ["severity", "memory", "growth", "GPU use", "CPU use", "start", "user", "pid"] as const;
 type Sort = (typeof kSorts)[number];
 
@@ -32,7 +32,7 @@ function orders(live: Live): Record<Sort, Order> {
   };
 }
 
-/** All words occur in pid, user, command, framework, container, pod or job, in capitals or not. */
+/** All words occur in pid, user, command, framework, container, pod or job, ignoring case. */
 function passes(s: Series, filter: string): boolean {
   const p = s.process;
   const all = [s.pid, p?.user, p?.command, p?.name, p?.framework, p?.container, p?.pod, p?.slurm_job].join("\n").toLowerCase();
@@ -41,7 +41,7 @@ function passes(s: Series, filter: string): boolean {
 
 export interface ListOptions {
   withDevice: boolean;
-  /** So many until all are asked for. */
+  /** Rows shown until all are requested. */
   few: number;
   swatch?: (key: string) => string;
 }

@@ -1,4 +1,4 @@
-// Sites: which lines of the processes under `vramtrack run` keep memory. The stream does not carry them: they are asked for.
+// Sites: which lines of the processes under `vramtrack run` keep memory. Polled, because the stream lacks them.
 import { getProbedPids, getSites } from "./api";
 import { printable, rate as rateOf, size } from "./format";
 import type { Live } from "./live";
@@ -42,7 +42,7 @@ function table(report: SitesReport): Node_ {
 }
 
 export class Sites {
-  /** Of the processes that run under the probe; null: there is no report yet. */
+  /** For processes that run under the probe; null: there is no report yet. */
   private reports = new Map<number, SitesReport | null>();
   private readonly poll: Poll;
 
@@ -63,13 +63,13 @@ export class Sites {
     this.reports = told;
   }
 
-  /** The line of a process that leaks, and how fast; null: none is known. */
+  /** The leaking line of a process, and its growth; null: none is known. */
   leakingLine(pid: number): string | null {
     const site = this.reports.get(pid)?.sites[0];
     return site?.leak ? `${lineOf(site)}, ${rateOf(site.growth_bytes_per_s)}` : null;
   }
 
-  /** Nothing where no process of this GPU runs under the probe. */
+  /** Empty if no process of this GPU runs under the probe. */
   node(): Node_ | null {
     const shown = this.processes().filter((s, i, all) => this.reports.has(s.pid) && all.findIndex((o) => o.pid === s.pid) === i);
     if (shown.length === 0) return null;

@@ -1,4 +1,4 @@
-// Server-sent events out of a byte stream (HTML standard, 9.2.6): EventSource cannot send a token. Pure except for its state.
+// Parses server-sent events (HTML standard, 9.2.6): EventSource cannot send a token. Pure except for its state.
 
 export interface ServerEvent {
   event: string;

@@ -1,4 +1,4 @@
-// StackChart: who holds the memory, an area for each process and one for what no process holds.
+// StackChart: which processes hold the memory, with one area per process and one for memory that no process holds.
 import uPlot from "uplot";
 import { axes, widthOf } from "./axes";
 import { Chart } from "./chart";
@@ -16,7 +16,7 @@ interface StackData {
 export class StackChart extends Chart<StackData> {
   private made = "";
 
-  /** `colourOf` gives a layer's colour by its key; `hover` is told the index of the point under the cursor. */
+  /** `colourOf` returns a layer's colour by its key; `hover` receives the index of the point under the cursor. */
   constructor(height: number, private readonly colourOf: (key: string) => string,
               private readonly hover: (index: number | null) => void) {
     super(height, "chart");
@@ -27,7 +27,7 @@ export class StackChart extends Chart<StackData> {
     if (this.element.clientWidth === 0) return;
     const columns: uPlot.AlignedData = [data.x, ...data.layers.map((l) => l.top)];
     this.element.dataset.layers = String(data.layers.length);
-    // Areas are fixed when a plot is made: another set of processes needs another plot.
+    // Areas are fixed when a plot is created, so another set of processes needs another plot.
     const made = data.layers.map((l) => l.key).join("\n");
     if (this.plot && made === this.made) {
       this.plot.setData(columns);

@@ -1,4 +1,4 @@
-// Light and dark: the system's, unless the reader chose. Charts read the same custom properties as the style sheet.
+// Light and dark: the system's theme, unless the reader chose one. Charts use the style sheet's custom properties.
 import { keep, recall } from "./memory";
 
 type Choice = "auto" | "light" | "dark";
@@ -19,7 +19,7 @@ export function apply(): void {
   for (const tell of listeners) tell();
 }
 
-/** The other one; stays chosen over a reload. */
+/** Switches to the other theme; the choice survives a reload. */
 export function toggle(): void {
   choice = theme() === "dark" ? "light" : "dark";
   keep("localStorage", kKey, choice);
@@ -33,7 +33,7 @@ export function onTheme(tell: () => void): () => void {
 
 const colours = new Map<string, string>();
 
-/** The custom property `--name`. */
+/** The value of the custom property `--name`. */
 export function colour(name: string): string {
   let value = colours.get(name);
   if (value === undefined) {

@@ -1,5 +1,5 @@
-// A timeline page: live bytes of a recording, stacked by line of code or by category, and the allocator's segments. One file without
-// network: its data stands in the page (src/trace/render/page.hpp). Mouse, touch and keyboard do the same.
+// A timeline page: live bytes of a recording, stacked by line of code or by category, and the allocator's segments. One
+// file without network access, with its data inside (src/trace/render/page.hpp). For mouse, touch and keyboard.
 import uPlot from "uplot";
 import { duration, size } from "./format";
 import { choose, expand, finest, gapsOf, joined, lastUpTo, rest, stack } from "./levels";
@@ -9,7 +9,7 @@ interface LayerData {
   site: string;
   category: string;
   stacks: number; // of this line
-  stack: string[]; // of them the one with the highest peak
+  stack: string[]; // the one with the highest peak
   steps: Steps;
 }
 
@@ -31,7 +31,7 @@ interface PointsData {
   reserved: number[];
 }
 
-/** Of a finer level; `data` is the JSON of a PieceText, read when it is looked at. */
+/** A part of a finer level; `data` is the JSON of a PieceText, parsed on first use. */
 interface PieceData {
   event: number;
   us?: number;
@@ -75,7 +75,7 @@ interface Layer {
 
 type Axis = "time" | "events";
 
-/** Points in a row: of the whole trace, or of some pieces of a finer level. */
+/** Consecutive points: of the whole trace, or of some pieces of a finer level. */
 class Stretch {
   readonly x: Record<Axis, number[]>;
 
@@ -100,10 +100,10 @@ class Stretch {
 const kHeight = 380;
 const kPalette = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#7a6fd0", "#8c6d5a"];
 const kRest = "#8d98a4";
-const kMostWords = 40; // marks whose words are drawn
-const kRow = 15; // of the words of marks, above the chart
+const kMostWords = 40; // marks with drawn labels
+const kRow = 15; // for the labels of marks, above the chart
 
-/** Later rounds of the palette are lighter, then darker. */
+/** Further rounds of the palette are lighter, then darker. */
 function colourOf(index: number): string {
   const base = kPalette[index % kPalette.length]!;
   const round = Math.floor(index / kPalette.length);
@@ -120,7 +120,7 @@ function element<K extends keyof HTMLElementTagNameMap>(name: K, attributes: Rec
   return made;
 }
 
-/** A path, which may continue in the next line behind each slash. */
+/** A path that may wrap after each slash. */
 const breakable = (path: string): (Node | string)[] => path.split(/(?<=\/)/).flatMap((part) => [part, element("wbr")]);
 
 const count = (n: number, what: string): string => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;
@@ -129,8 +129,8 @@ const css = (name: string): string => getComputedStyle(document.documentElement)
 
 class Timeline {
   private readonly whole: Stretch;
-  private shown: Stretch; // what is drawn: `whole`, or more of less
-  private readonly pieces = new Map<string, PieceText>(); // those that were read
+  private shown: Stretch; // the points drawn: `whole`, or more points of a part
+  private readonly pieces = new Map<string, PieceText>(); // those parsed so far
   private hasRest = false;
   private axis: Axis;
   private by: "site" | "category" = "site";
@@ -160,7 +160,7 @@ class Timeline {
     new ResizeObserver(() => this.draw()).observe(this.chart);
     this.chart.addEventListener("keydown", (event) => this.key(event));
     this.chart.addEventListener("wheel", (event) => {
-      if (!event.ctrlKey) return; // else the page scrolls
+      if (!event.ctrlKey) return; // otherwise the page scrolls
       event.preventDefault();
       this.zoom(event.deltaY < 0 ? 0.7 : 1 / 0.7);
     }, { passive: false });
@@ -180,7 +180,7 @@ class Timeline {
     return this.data.marks.find((mark) => mark.failure && this.placeOf(mark) !== null);
   }
 
-  /** The last of what is shown, up to the mark. */
+  /** The last point shown, up to the mark. */
   private pointOf(mark: MarkData): number {
     return lastUpTo(this.xs, this.placeOf(mark)!);
   }
@@ -238,7 +238,7 @@ class Timeline {
     return layers;
   }
 
-  /** The finest points that a few pieces hold for the view. */
+  /** The finest points that a few pieces have for the view. */
   private refine(): void {
     const begins = this.data.levels.map((pieces) => pieces.map((piece) => (this.axis === "events" ? piece.event : (piece.us ?? 0) / 1e6)));
     const [first, last] = this.ends();
@@ -270,7 +270,7 @@ class Timeline {
     this.describe(lastUpTo(this.shown.x.events, event[at]!));
   }
 
-  // The stretch that is shown.
+  // The interval shown.
 
   private get first(): number {
     return this.axis === "events" ? this.data.first_event : 0;
@@ -309,7 +309,7 @@ class Timeline {
     this.show(at - half, at + half);
   }
 
-  /** On the axis; what happened before the first point is at the first. */
+  /** The position on the axis; events before the first point are at the first. */
   private placeOf(mark: MarkData): number | null {
     const place = this.rawPlaceOf(mark);
     return place === null ? null : Math.max(place, this.first);
@@ -350,7 +350,7 @@ class Timeline {
     use();
   }
 
-  /** The next layer that holds something at the point. */
+  /** The next layer that holds memory at the point. */
   private pick(by: number): void {
     if (this.point === null) this.describe(this.chosen[0] ?? 0);
     const count = this.layers.length;
@@ -419,7 +419,7 @@ class Timeline {
     }, columns, this.chart);
   }
 
-  /** Of words above the chart: the failures', and that of the other marks. */
+  /** The labels above the chart: those of failures, and that of the other marks. */
   private get rows(): number {
     return new Set(this.data.marks.map((mark) => mark.failure)).size;
   }
@@ -428,7 +428,7 @@ class Timeline {
     const { ctx, bbox } = u;
     const ratio = uPlot.pxRatio;
     const shown = this.data.marks.map((mark) => ({ mark, at: this.placeOf(mark)! })).filter(({ at }) => at !== null && at >= this.from && at <= this.to);
-    // From left to right, since words that have no room are left out; failures last, over all others.
+    // From left to right, because labels without room are left out; failures last, above all others.
     shown.sort((a, b) => Number(a.mark.failure) - Number(b.mark.failure) || a.at - b.at);
     this.chart.dataset.marks = String(shown.length);
     ctx.save();
@@ -501,7 +501,7 @@ class Timeline {
     }));
   }
 
-  // Telling of a moment.
+  // The description of a moment.
 
   private hover(u: uPlot): void {
     const at = u.cursor.idx;
@@ -539,7 +539,7 @@ class Timeline {
   }
 }
 
-/** The allocator's segments: a row each, with what is held in it and the gaps between. */
+/** The allocator's segments: one row each, with the blocks it holds and the gaps between them. */
 function segmentsOf(data: PartData): HTMLElement | null {
   if (data.segments.length === 0) return null;
   const all = data.segments.map((one) => ({ one, gaps: gapsOf(one[3]) }));

@@ -1,6 +1,6 @@
-// What the agent answers, as docs/openapi.yaml describes it; only what the page uses. Fields may be added, never renamed.
+// The agent's answers, as in docs/openapi.yaml; only the parts that the page uses. Fields may be added, never renamed.
 
-/** ISO 8601 UTC, up to nine decimals. */
+/** ISO 8601, UTC, with up to nine decimals. */
 export type Time = string;
 
 // The lines between "fields" and "end" follow from src/core/verdict_fields.hpp (CONTRIBUTING.md).
@@ -10,7 +10,7 @@ export type State = "steady" | "warming_up" | "cycling" | "growing" | "leaking" 
 export type Pattern = "none" | "gradual_leak" | "sudden_spike" | "cyclic" | "step_increase" | "unknown";
 // end
 
-/** 10th, 50th and 90th percentile. */
+/** The 10th, 50th and 90th percentiles. */
 export interface Interval {
   // fields: Interval
   low: number;
@@ -84,7 +84,7 @@ interface Device {
   name: string;
   parent_id: string;
   capacity_bytes: number | null;
-  /** It has no memory of its own: where the host's ends, the kernel ends a process. */
+  /** It has no memory of its own: when the host runs out of memory, the kernel kills a process. */
   shares_host_memory: boolean;
 }
 
@@ -100,14 +100,14 @@ export interface Process {
   framework: string;
 }
 
-/** What a GPU's health amounts to, judged by the agent. */
+/** The overall health of a GPU, as judged by the agent. */
 export interface Condition {
   level: "unknown" | "healthy" | "degraded" | "failing";
   words: string;
   problems: { level: "degraded" | "failing"; text: string; next: string }[];
 }
 
-/** What colour words have, and which shape beside them. */
+/** The tone, which determines the colour of words and the shape next to them. */
 export type Tone = "critical" | "warning" | "watch" | "notice" | "ok" | "faint" | "plain";
 
 /** One line below a verdict. */
@@ -116,16 +116,16 @@ export interface Fact {
   text: string;
 }
 
-/** What the agent concludes of a series, in words; what says nothing is left out. The page concludes nothing itself. */
+/** The agent's conclusion about a series, in words; empty parts are left out. The page draws no conclusions itself. */
 export interface ConclusionWords {
   /** "LEAK (gradual leak)", "ran out of memory; now steady". */
   verdict: string;
-  /** The verdict and what else is the matter: "steady, then the GPU was lost". */
+  /** The verdict and other problems: "steady, then the GPU was lost". */
   headline: string;
   tone: Tone;
   word: string;
   word_tone: Tone;
-  /** How much it is worth a look: the worst first. */
+  /** How urgent it is: worst first. */
   concern: number;
   /** For a leak: "CRITICAL", "WARNING", "LEAK". */
   severity?: string;
@@ -145,7 +145,7 @@ export interface ConclusionWords {
   dissent?: Fact[];
 }
 
-/** The same of an alert. */
+/** The same for an alert. */
 export interface AlertWords {
   what: string;
   severity: string;
@@ -155,7 +155,7 @@ export interface AlertWords {
   ended?: string;
 }
 
-/** What the driver tells of a device; null is not known. */
+/** The driver's figures for a device; null: unknown. */
 export interface Gauges {
   memory_utilisation_ratio: number | null;
   temperature_celsius: number | null;
@@ -165,7 +165,7 @@ export interface Gauges {
   fan_ratio: number | null;
 }
 
-/** What a process does on its device and takes of its host; null is not known. */
+/** The activity of a process on its device and its use of the host; null: unknown. */
 export interface Load {
   gpu_ratio: number | null;
   cpu_ratio: number | null;
@@ -187,7 +187,7 @@ export interface Stall {
   // end
   /** "stalled for 43m (confidence 80 %)". */
   words: string;
-  /** What to do; empty for an idle process. */
+  /** The remedy; empty for an idle process. */
   next: string;
 }
 
@@ -209,12 +209,12 @@ export interface Series {
   gauges: Gauges | null;
   load: Load | null;
   stall: Stall | null;
-  /** More of it is in docs/openapi.yaml; the page needs no more. */
+  /** docs/openapi.yaml has more; the page needs no more. */
   health: { hears_xids: boolean | null } | null;
   last_xid: { time: Time; code: number; text: string } | null;
   condition: Condition | null;
   told: ConclusionWords;
-  /** Where the device's memory ends and the forecast leads to: its capacity less what the driver reserves. */
+  /** The level at which memory runs out and to which the forecast leads: the capacity less the driver's reserve. */
   limit_bytes: number | null;
   /** The line of the growth, from the onset to the last sample. */
   trend: { from: Time; to: Time; from_bytes: number; to_bytes: number } | null;
@@ -225,7 +225,7 @@ export interface Series {
 
 export interface View {
   time: Time;
-  /** The whole machine in one sentence. */
+  /** The state of the whole machine in one sentence. */
   headline: { tone: Tone; text: string };
   series: Series[];
   notices: { time: Time; text: string }[];
@@ -251,7 +251,7 @@ export interface Acknowledgement {
   note: string;
 }
 
-/** One line of the record of acts (vramtrack.act.v1), as far as it is shown. */
+/** One line of the record of acts (vramtrack.act.v1), with the fields that are shown. */
 export interface Act {
   event: string;
   time: Time;
@@ -278,7 +278,7 @@ export interface Acts {
 
 export interface Silence {
   id: string;
-  /** null: one of the configuration, which does not end. */
+  /** null: the silence is from the configuration and does not end. */
   ends: Time | null;
   by: string;
   comment: string;
@@ -307,9 +307,9 @@ export interface Alert {
   // end
   told: AlertWords;
   acknowledged: Acknowledgement | null;
-  /** The silence under which nobody is notified of it. */
+  /** The silence that suppresses its notifications. */
   silenced: Silence | null;
-  /** For a process's alert: the id of the device's alert that tells the same leak. */
+  /** For a process's alert: the id of the device's alert about the same leak. */
   told_with: string | null;
 }
 
@@ -318,7 +318,7 @@ export interface Alerts {
   alerts: Alert[];
 }
 
-/** A series' past in columns; `t` is the start of each point in seconds since 1970. */
+/** The history of a series in columns; `t` is the start of each point in seconds since 1970. */
 export interface Columns {
   t: number[];
   min: number[];
@@ -333,7 +333,7 @@ export interface History {
   series: (Columns & { key: string })[];
 }
 
-/** What a device's gauges read, at most; null: not reported. */
+/** The maximum values of a device's gauges; null: not reported. */
 export interface GaugeHistory {
   step_s: number;
   t: number[];
@@ -352,10 +352,10 @@ export interface KnownSeries {
   last: Time;
 }
 
-/** A line of a program under `vramtrack run`, and what it holds. */
+/** A line of a program under `vramtrack run`, and the memory it holds. */
 export interface MemorySite {
   leak: boolean;
-  /** The line in words: "train.py:57 train_step". */
+  /** The line as text: "train.py:57 train_step". */
   site: string;
   call: string;
   live_bytes: number;

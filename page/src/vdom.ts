@@ -1,10 +1,10 @@
-// The page as a function of the state: trees of plain objects, of which only the differences reach the document, so that
-// focus, selection and half-typed notes survive an update a second. Text is set as text: nothing foreign becomes markup.
+// The page as a function of the state: trees of plain objects, of which only the differences reach the document, so
+// that focus, selection and unfinished notes survive updates every second. Foreign text never becomes markup.
 
 export type Child = Node_ | string | number | null | undefined | false;
 type Props = Record<string, unknown> & {
   key?: string;
-  /** CSS properties, set through the object model: a strict policy forbids style attributes. */
+  /** CSS properties, set through the object model, because a strict policy forbids style attributes. */
   css?: Record<string, string>;
 };
 
@@ -12,7 +12,7 @@ export interface Node_ {
   tag: string;
   props: Props;
   children: Child[];
-  /** An element that somebody else fills (a chart): put in place, never looked into. */
+  /** An element that other code fills (a chart): put in place and never inspected. */
   own?: HTMLElement;
 }
 
@@ -57,7 +57,7 @@ function create(node: Node_ | string): Node {
   return element;
 }
 
-/** `a` can become `b` in place. */
+/** Whether `a` can become `b` in place. */
 function same(a: Node_ | string, b: Node_ | string): boolean {
   if (typeof a === "string" || typeof b === "string") return typeof a === typeof b;
   return a.tag === b.tag && a.props.key === b.props.key && a.own === b.own;
@@ -74,8 +74,8 @@ function update(at: Placed, node: Node_ | string): void {
 }
 
 /**
- * Makes `parent`'s children those given; what was rendered there before is changed in place where it fits. Give a key to
- * what comes and goes beside others of its tag: else another takes its element, and one that has to move loses the focus.
+ * Makes `children` the children of `parent`; earlier ones are changed in place if possible. Give a key to a child that
+ * comes and goes among others with its tag: otherwise another one takes its element, and a moved one loses the focus.
  */
 export function render(parent: Node, children: Child[]): void {
   const next = children.filter((c) => c !== null && c !== undefined && c !== false && c !== "")

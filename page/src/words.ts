@@ -1,5 +1,5 @@
-// Words for what the agent reports in figures and kinds: health, gauges, names. What it concludes comes in words
-// (ConclusionWords of types.ts) and is shown as it is. Pure.
+// Words for the figures and kinds that the agent reports: health, gauges, names. Its conclusions come as words
+// (ConclusionWords in types.ts) and are shown unchanged. Pure.
 import { moment, printable } from "./format";
 import type { Condition, Series, Tone } from "./types";
 import { seconds } from "./format";
@@ -16,7 +16,7 @@ export function healthWords(s: Series, nowS: number): string {
   return `${printable(s.condition?.words ?? "not known")}; ${heard}`;
 }
 
-/** A shape for each tone: colour is never alone. */
+/** A shape for each tone, because colour must not be the only sign. */
 export const toneMark: Record<Tone, string> = {
   plain: "",
   critical: "▲",
@@ -30,11 +30,11 @@ export const toneMark: Record<Tone, string> = {
 const figure = (value: number | null | undefined, unit: string): string =>
   value === null || value === undefined || !Number.isFinite(value) ? "–" : `${value.toFixed(0)}${unit}`;
 
-/** 0.87 -> "87 %"; "–" where the driver does not report it. */
+/** 0.87 -> "87 %"; "–" if the driver does not report it. */
 export const ratioOrDash = (ratio: number | null | undefined): string =>
   figure(ratio === null || ratio === undefined ? ratio : ratio * 100, " %");
 
-/** What a device does and shows: name and figure, the most telling first. Empty where nothing is reported. */
+/** The figures of a device: name and value, the most important first. Empty if none is reported. */
 export function gauges(s: Series): [string, string][] {
   const g = s.gauges;
   if (s.utilisation_ratio === null && !g) return [];
@@ -56,7 +56,7 @@ interface Named {
   parent_id?: string;
 }
 
-/** "GPU 0"; without an index its id. */
+/** "GPU 0"; its id if it has no index. */
 export function deviceShort(d: Named): string {
   return `${d.parent_id ? "MIG" : "GPU"} ${d.index ?? printable(d.id)}`;
 }
