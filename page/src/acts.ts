@@ -12,7 +12,7 @@ const kFewActs = 20;
 const kShown = new Set(["done", "failed", "refused", "skipped", "waits", "would", "undone", "released", "left", "would_undo", "undo_failed", "end"]);
 
 const toneOf = (a: Act): Tone => (["failed", "refused", "undo_failed", "left"].includes(a.event) ? "critical" : a.event === "done" ? "warning" : "faint");
-const whose = (pid: number, command: string): string => (pid ? `pid ${pid}${command ? ` ${printable(command)}` : ""}` : "the GPU");
+const subjectWords = (pid: number, command: string): string => (pid ? `pid ${pid}${command ? ` ${printable(command)}` : ""}` : "the GPU");
 
 export class ActsList {
   private acts: Acts | null = null;
@@ -58,12 +58,12 @@ export class ActsList {
       this.state(acts),
       this.trouble ? h("p", { key: "trouble", class: "hint" }, this.trouble) : null,
       acts.climbs.length > 0 ? h("ul", { key: "climbs" }, acts.climbs.map((c) => h("li", { key: c.id },
-        `${printable(c.policy)}: ${whose(c.pid, c.command)}: step ${c.step} of ${c.steps}${c.next ? `, next ${c.next}` : ""}`,
+        `${printable(c.policy)}: ${subjectWords(c.pid, c.command)}: step ${c.step} of ${c.steps}${c.next ? `, next ${c.next}` : ""}`,
         h("p", { class: "because" }, printable(c.because))))) : null,
       shown.length === 0 ? h("p", { key: "none", class: "faint" }, "Nothing has been done yet.")
         : h("ul", { key: "record" }, shown.map((a) => h("li", { key: `${a.climb} ${a.step ?? ""} ${a.event} ${a.time}` },
           badge(toneOf(a), `${a.event}${a.dry_run ? " (dry run)" : ""}`), " ",
-          h("strong", {}, printable(a.action ?? a.policy)), ` ${whose(a.process.pid, a.process.command ?? "")} `,
+          h("strong", {}, printable(a.action ?? a.policy)), ` ${subjectWords(a.process.pid, a.process.command ?? "")} `,
           h("span", { class: "faint" }, `${moment(seconds(a.time), this.live.nowS)}, policy ${printable(a.policy)}`),
           a.text ? h("p", {}, printable(a.text)) : null,
           a.evidence.because ? h("p", { class: "because" }, printable(a.evidence.because)) : null))));

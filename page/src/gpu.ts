@@ -28,7 +28,7 @@ export class GpuPage implements Page {
   private readonly book: Book;
   private readonly memory: MemoryChart;
   private readonly gauges: GaugeCharts;
-  private readonly shares: StackChart;
+  private readonly processChart: StackChart;
   private readonly slots = new Map<string, number>();
   private layers: Layer[] = [];
   private x: number[] = [];
@@ -53,11 +53,11 @@ export class GpuPage implements Page {
       hover: (point) => { this.point = point; live.changed(); },
       select: (fromS, toS) => this.choose({ fromS, toS: Math.min(toS, this.book.toS()) }),
     });
-    this.shares = new StackChart(260, (key) => this.colourOf(key), (index) => { this.at = index; live.changed(); });
+    this.processChart = new StackChart(260, (key) => this.colourOf(key), (index) => { this.at = index; live.changed(); });
     this.gauges = new GaugeCharts(live, id, (element, step, name) => this.prepare(element, step, name));
     this.prepare(this.memory.element, (by) => this.memory.step(by),
       "Memory over time. Arrow keys read values, plus and minus zoom, Escape returns to now");
-    this.prepare(this.shares.element, (by) => this.shares.step(by),
+    this.prepare(this.processChart.element, (by) => this.processChart.step(by),
       "Memory by process over time. Arrow keys read values");
   }
 
@@ -70,7 +70,7 @@ export class GpuPage implements Page {
     this.book.close();
     this.memory.close();
     this.gauges.close();
-    this.shares.close();
+    this.processChart.close();
     this.sites.close();
   }
 
@@ -108,7 +108,7 @@ export class GpuPage implements Page {
       h("section", { key: "verdict", class: "panel" }, h("h2", {}, "Verdict"), this.verdict(d)),
       h("section", { key: "who", class: "panel" },
         h("h2", {}, "Who holds it"),
-        mount(this.shares.element, "shares"),
+        mount(this.processChart.element, "process-chart"),
         this.layerLegend(d),
         this.list.node(this.live.processes(this.id), {
           withDevice: false,
@@ -251,7 +251,7 @@ export class GpuPage implements Page {
     });
     const [fromS, endS] = this.memory.xRange();
     this.gauges.feed(d, this.range, fromS, endS);
-    this.shares.set({ ...range, x: this.x, layers: this.layers });
+    this.processChart.set({ ...range, x: this.x, layers: this.layers });
   }
 
   // Words.

@@ -83,16 +83,16 @@ export class Live {
     const attempt = new AbortController();
     const abort = (): void => attempt.abort();
     outer.addEventListener("abort", abort);
-    let heardMs = performance.now();
+    let lastEventMs = performance.now();
     const watchdog = setInterval(() => {
-      if (performance.now() - heardMs > kSilentMs) abort();
+      if (performance.now() - lastEventMs > kSilentMs) abort();
     }, 5000);
     try {
       void getStatus().then((status) => {
         this.status = status;
         this.changed();
       }, () => undefined);  // the stream reports the problem
-      await readEvents((event) => this.take(event), () => (heardMs = performance.now()), attempt.signal);
+      await readEvents((event) => this.take(event), () => (lastEventMs = performance.now()), attempt.signal);
       this.set("lost", "the agent ended the connection; trying again");
     } catch (error) {
       if (outer.aborted) return;

@@ -57,10 +57,10 @@ export class Sites {
   private async ask(signal: AbortSignal): Promise<void> {
     const probed = new Set(await getProbedPids(signal));
     const mine = [...new Set(this.processes().map((s) => s.pid))].filter((pid) => probed.has(pid));
-    const told = new Map<number, SitesReport | null>();
+    const answers = new Map<number, SitesReport | null>();
     // Known lines stay if a run fails to answer once.
-    for (const pid of mine) told.set(pid, (await getSites(pid, signal)) ?? this.reports.get(pid) ?? null);
-    this.reports = told;
+    for (const pid of mine) answers.set(pid, (await getSites(pid, signal)) ?? this.reports.get(pid) ?? null);
+    this.reports = answers;
   }
 
   /** The leaking line of a process, and its growth; null: none is known. */

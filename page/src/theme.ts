@@ -16,7 +16,7 @@ export const theme = (): "light" | "dark" =>
 export function apply(): void {
   document.documentElement.dataset.theme = theme();
   colours.clear();
-  for (const tell of listeners) tell();
+  for (const listener of listeners) listener();
 }
 
 /** Switches to the other theme; the choice survives a reload. */
@@ -26,9 +26,9 @@ export function toggle(): void {
   apply();
 }
 
-export function onTheme(tell: () => void): () => void {
-  listeners.add(tell);
-  return () => listeners.delete(tell);
+export function onTheme(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
 }
 
 const colours = new Map<string, string>();

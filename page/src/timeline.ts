@@ -144,7 +144,7 @@ class Timeline {
 
   private readonly chart = element("div", { class: "chart", tabindex: "0", role: "img", "aria-describedby": "keys" });
   private readonly overview = element("canvas", { class: "overview", "aria-hidden": "true" });
-  private readonly say = element("p", { class: "say", "aria-live": "polite" });
+  private readonly readout = element("p", { class: "say", "aria-live": "polite" });
   private readonly stackList = element("ol", { class: "stack" });
   private readonly legend = element("ul", { class: "legend" });
   readonly element: HTMLElement;
@@ -155,7 +155,7 @@ class Timeline {
     this.axis = data.has_times ? "time" : "events";
     const reserved = data.points.reserved.some((bytes) => bytes > 0) ? [element("p", { class: "hint" }, element("span", { class: "dashed" }), "reserved by the allocator")] : [];
     this.element = element("section", {}, this.bar(), this.chart, ...reserved, this.overview, element("p", { class: "hint", id: "keys" },
-      "Drag over the chart to zoom, or use the keys: ← → move, ↑ ↓ choose a layer, + − zoom, Home End, Esc shows all."), this.say, this.stackList, this.legend);
+      "Drag over the chart to zoom, or use the keys: ← → move, ↑ ↓ choose a layer, + − zoom, Home End, Esc shows all."), this.readout, this.stackList, this.legend);
     this.choose("site");
     new ResizeObserver(() => this.draw()).observe(this.chart);
     this.chart.addEventListener("keydown", (event) => this.key(event));
@@ -369,14 +369,14 @@ class Timeline {
     const width = Math.floor(this.chart.clientWidth);
     if (width < 50 || this.live.length === 0) return;
     this.chosen = choose(this.xs, this.live, this.from, this.to, Math.max(64, width));
-    const places = this.chosen.map((point) => this.xs[point]!);
+    const chosenXs = this.chosen.map((point) => this.xs[point]!);
     const end = this.ends()[1];
-    if (this.chosen[this.chosen.length - 1] === this.live.length - 1 && end > places[places.length - 1]!) {
+    if (this.chosen[this.chosen.length - 1] === this.live.length - 1 && end > chosenXs[chosenXs.length - 1]!) {
       this.chosen.push(this.live.length - 1); // the last value holds until the end
-      places.push(end);
+      chosenXs.push(end);
     }
     const tops = stack(this.layers.map((one) => one.bytes), this.chosen);
-    const columns: uPlot.AlignedData = [places, ...tops, this.chosen.map((point) => this.shown.points.reserved[point] || null)];
+    const columns: uPlot.AlignedData = [chosenXs, ...tops, this.chosen.map((point) => this.shown.points.reserved[point] || null)];
     if (!this.plot) this.plot = this.make(width, columns);
     else {
       if (this.plot.width !== width) this.plot.setSize({ width, height: kHeight });
@@ -531,7 +531,7 @@ class Timeline {
     parts.push(...this.data.marks.filter((mark) => mark.failure && this.placeOf(mark) !== null && this.pointOf(mark) === point).map((mark) => mark.words));
     const one = layer === null ? undefined : this.layers[layer];
     if (one) parts.push(`${size(one.bytes[point]!)} of it: ${one.name}${one.detail ? ` (${one.detail})` : ""}`);
-    this.say.textContent = parts.join("; ");
+    this.readout.textContent = parts.join("; ");
     this.stackList.replaceChildren(...(one?.stack ?? []).map((words) => element("li", {}, words)));
     this.drawLegend();
     const u = this.plot;
@@ -548,21 +548,21 @@ function segmentsOf(data: PartData): HTMLElement | null {
   const pieces = all.reduce((sum, { gaps }) => sum + gaps.count, 0);
   const largest = Math.max(...all.map(({ gaps }) => gaps.largest));
   const rows = element("div", { class: "segments" });
-  const say = element("p", { class: "say", "aria-live": "polite" });
+  const readout = element("p", { class: "say", "aria-live": "polite" });
   const most = Math.max(...data.segments.map((one) => one[1]));
   for (const { one, gaps } of all) {
     const [address, bytes, , blocks] = one;
     const used = bytes - gaps.bytes;
     const words = `segment at 0x${address.toString(16)}: ${size(bytes)}, ${size(used)} in use, ${gaps.count} free, the largest ${size(gaps.largest)}`;
     const canvas = element("canvas", { style: `width:${Math.max(0.5, (100 * bytes) / most)}%`, tabindex: "0", role: "img", "aria-label": words });
-    canvas.addEventListener("focus", () => (say.textContent = words));
+    canvas.addEventListener("focus", () => (readout.textContent = words));
     canvas.addEventListener("pointermove", (event) => {
       const at = (event.offsetX / canvas.clientWidth) * bytes;
       for (let i = 0; i < blocks.length; i += 4) {
         if (at < blocks[i]! || at >= blocks[i]! + blocks[i + 1]!) continue;
         const layer = data.layers[blocks[i + 3]!];
         const state = ["free", "in use", "freed, but a stream may still use it"][blocks[i + 2]!]!;
-        say.textContent = `${size(blocks[i + 1]!)} ${state}${layer ? `: ${layer.site}` : ""} — ${words}`;
+        readout.textContent = `${size(blocks[i + 1]!)} ${state}${layer ? `: ${layer.site}` : ""} — ${words}`;
       }
     });
     rows.append(canvas);
@@ -586,7 +586,7 @@ function segmentsOf(data: PartData): HTMLElement | null {
   const summary = free > 0
     ? `${size(reserved)} reserved in ${count(data.segments.length, "segment")}, ${size(free)} of it free in ${count(pieces, "piece")}; the largest is ${size(largest)}: a larger request needs a new segment`
     : `${size(reserved)} reserved in ${count(data.segments.length, "segment")}, all of it in use`;
-  const section = element("section", {}, element("h2", {}, "Segments of the allocator at the end"), element("p", {}, summary), rows, say);
+  const section = element("section", {}, element("h2", {}, "Segments of the allocator at the end"), element("p", {}, summary), rows, readout);
   if (data.segments_left_out > 0) section.append(element("p", { class: "hint" }, `${count(data.segments_left_out, "segment")} with too many blocks to draw are left out`));
   return section;
 }

@@ -10,10 +10,10 @@ export const conditionTone = (level: Condition["level"]): Tone =>
 /** "temperature 71 °C; ECC on, 0 uncorrected; throttle: power cap; no XID error seen" */
 export function healthWords(s: Series, nowS: number): string {
   const xid = s.last_xid;
-  const heard = xid
+  const xidWords = xid
     ? `last ${printable(xid.text) || `XID ${xid.code}`}, at ${moment(seconds(xid.time), nowS)}`
     : s.health?.hears_xids ? "no XID error seen" : "XID not known";
-  return `${printable(s.condition?.words ?? "not known")}; ${heard}`;
+  return `${printable(s.condition?.words ?? "not known")}; ${xidWords}`;
 }
 
 /** A shape for each tone, because colour must not be the only sign. */
