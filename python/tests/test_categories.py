@@ -141,7 +141,7 @@ def test_nothing_is_kept_alive(torch):
 def test_what_is_made_later_needs_no_search(torch, monkeypatch):
     categories.attach()
     told = []
-    monkeypatch.setattr(categories, "_tell", lambda *label: told.append(label))
+    monkeypatch.setattr(categories, "_label", lambda *label: told.append(label))
     categories.look_now_and_then()  # with the only search
     monkeypatch.setattr(categories, "search", lambda: pytest.fail("searched again"))
     net = Module(a=Tensor(1))

@@ -105,10 +105,10 @@ def test_a_verdict_and_the_evidence_of_an_end(device, tmp_path):
 
 
 def test_the_warning_of_a_worker(capsys):
-    from vramtrack.workers import _say
+    from vramtrack.workers import _reporter
 
     verdict = type("Verdict", (), {"because": HOSTILE})()
-    _say(0)(verdict)
+    _reporter(0)(verdict)
     clean("workers.py print", capsys.readouterr().err, "cuda:0")
 
 

@@ -72,7 +72,7 @@ def test_the_second_start_changes_nothing(torch):
 
 
 def test_a_leak_is_said_once_with_what_to_do_next(torch, capsys):
-    workers._say(1)(vramtrack.detect([0, 1], [1, 2]))
+    workers._reporter(1)(vramtrack.detect([0, 1], [1, 2]))
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"vramtrack: process {os.getpid()}, cuda:1: leak: ")
     assert line.endswith(f"'vramtrack attach {os.getpid()}' names the lines that grow")

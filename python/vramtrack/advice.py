@@ -50,18 +50,18 @@ def describe_process(pid: int, proc: str = "/proc", workers: Optional[Dict[int, 
     except OSError:
         return f"pid {pid}, which has ended or cannot be seen"
     # A worker that a fork server started belongs to the loader, but is not a child of this process.
-    whose = ", a child of this process" if parent == os.getpid() or known else ""
+    relation = ", a child of this process" if parent == os.getpid() or known else ""
     # PyTorch 2.6 and newer name their workers like this.
     if known or name.startswith("pt_data_worker"):
-        return f"{known or 'DataLoader worker'} (pid {pid}{whose})"
-    return f"pid {pid} {command or name}" + (f" ({whose[2:]})" if whose else "")
+        return f"{known or 'DataLoader worker'} (pid {pid}{relation})"
+    return f"pid {pid} {command or name}" + (f" ({relation[2:]})" if relation else "")
 
 
 def _of_others(others: Sequence[ProcessMemory]) -> List[str]:
     """At most three other processes that grew."""
     grown = [process for process in others if process.growth_bytes >= _LEAST_GROWTH_BYTES][:3]
     workers = dataloader_workers() if grown else {}
-    said = []
+    lines = []
     for process in grown:
         who = describe_process(process.pid, workers=workers)
         words = (
@@ -70,8 +70,8 @@ def _of_others(others: Sequence[ProcessMemory]) -> List[str]:
         )
         if who.startswith("DataLoader worker"):
             words += "; return CPU tensors from the dataset and move them in the training loop"
-        said.append(words)
-    return said
+        lines.append(words)
+    return lines
 
 
 def advice(
@@ -84,30 +84,30 @@ def advice(
 ) -> List[str]:
     """Sentences of advice, the most useful first."""
     settings: Dict[str, str] = source.allocator_settings()
-    said: List[str] = []
+    lines: List[str] = []
     worker = dataloader_worker()
     if worker and counters.allocated:
-        said.append(
+        lines.append(
             f"this process is {worker} and holds {format_size(counters.allocated)} on the GPU; return CPU tensors from the dataset and "
             "move them in the training loop"
         )
-    said += _of_others(others)
+    lines += _of_others(others)
     if sites:
-        said.append(f"look at {sites[0]}")
+        lines.append(f"look at {sites[0]}")
     if verdict.leak:
         if not sites and verdict.metric != "device_used":
-            said.append("the program keeps tensors from one step to the next; look for lists, caches and losses that keep their graph")
+            lines.append("the program keeps tensors from one step to the next; look for lists, caches and losses that keep their graph")
         elif not sites:
-            said.append(
+            lines.append(
                 "memory grows outside PyTorch's allocator; look for other processes, NCCL, CUDA graphs and libraries with their own memory"
             )
-        said.append("call watch.verdict(confirm=True) at a safe point to confirm the leak: it collects garbage and empties the cache")
+        lines.append("call watch.verdict(confirm=True) at a safe point to confirm the leak: it collects garbage and empties the cache")
         if verdict.oom_in_s is not None:
-            said.append(f"save a checkpoint within {max(0.0, verdict.oom_in_s.low) / 60:.0f} min")
+            lines.append(f"save a checkpoint within {max(0.0, verdict.oom_in_s.low) / 60:.0f} min")
     unused = counters.reserved - counters.allocated
     if reserved_grows and unused > 0.3 * counters.reserved:
-        said.append(f"{format_size(unused)} are reserved but unused, and their share grows: {_against_fragments(source)}")
-    return said
+        lines.append(f"{format_size(unused)} are reserved but unused, and their share grows: {_against_fragments(source)}")
+    return lines
 
 
 def _against_fragments(source: MemorySource) -> str:

@@ -22,7 +22,7 @@ class Callbacks:
     def __init__(self, note: Callable[[str], None]) -> None:
         self.before_oom: List[_BeforeOom] = []
         self._note = note
-        self._told_leak = False
+        self._has_reported = False
 
     def add_before_oom(self, callback: Callback, seconds: float) -> None:
         if not seconds > 0:
@@ -31,8 +31,8 @@ class Callbacks:
 
     def call(self, verdict: Verdict, on_leak: Optional[Callback]) -> None:
         """Calls those whose time has come."""
-        if verdict.leak and not self._told_leak and on_leak is not None:
-            self._told_leak = True
+        if verdict.leak and not self._has_reported and on_leak is not None:
+            self._has_reported = True
             self._call("on_leak", on_leak, verdict)
         if verdict.leak and verdict.oom_in_s is not None:
             for one in list(self.before_oom):

@@ -99,8 +99,8 @@ def _find_probe() -> Optional[Callable[[int, bytes, bytes], None]]:
     return function
 
 
-_tell = _find_probe()
-is_wanted = _tell is not None
+_label = _find_probe()
+is_wanted = _label is not None
 
 
 def _add(to: "weakref.WeakSet[Any]", found: Any) -> None:
@@ -185,13 +185,13 @@ class _Look:
         self._seen: Dict[int, None] = {}
         self.names: Dict[int, str] = {}  # of parameters, by id, while their modules hold them
 
-    def say(self, tensor: Any, category: str, name: str) -> None:
+    def add(self, tensor: Any, category: str, name: str) -> None:
         try:
             flatten = getattr(type(tensor), "__tensor_flatten__", None)
             if flatten is not None:  # DTensor, quantised tensors
                 if type(tensor).__name__ != "FakeTensor":
                     for inner in flatten(tensor)[0]:
-                        self.say(getattr(tensor, inner), category, name)
+                        self.add(getattr(tensor, inner), category, name)
                 return
             if not tensor.is_cuda or type(tensor).__name__ == "FakeTensor":
                 return
@@ -203,20 +203,20 @@ class _Look:
         except (AttributeError, NotImplementedError, RuntimeError, TypeError):  # sparse, lazy, functional: no storage
             return
         self._seen[address] = None
-        if _tell is not None:  # while the tensor is held here, nobody else can have its address
-            _tell(address, category.encode(), name.encode(errors="replace"))
+        if _label is not None:  # while the tensor is held here, nobody else can have its address
+            _label(address, category.encode(), name.encode(errors="replace"))
         self.labels.append(Label(address, size, category, name, int(tensor.get_device())))
 
-    def say_all(self, held: Any, category: str, name: str, depth: int = _DEPTH) -> None:
+    def add_all(self, held: Any, category: str, name: str, depth: int = _DEPTH) -> None:
         """Tensors in lists and dictionaries."""
         if hasattr(held, "untyped_storage"):
-            self.say(held, category, name)
+            self.add(held, category, name)
         elif depth > 0 and isinstance(held, dict):
             for key, value in list(held.items()):
-                self.say_all(value, category, f"{name}.{key}" if isinstance(key, (str, int)) else name, depth - 1)
+                self.add_all(value, category, f"{name}.{key}" if isinstance(key, (str, int)) else name, depth - 1)
         elif depth > 0 and isinstance(held, (list, tuple)):
             for place, value in enumerate(list(held)):
-                self.say_all(value, category, f"{name}.{place}", depth - 1)
+                self.add_all(value, category, f"{name}.{place}", depth - 1)
 
 
 def _named_modules(modules: List[Any]) -> Iterator[Tuple[str, Any]]:
@@ -246,7 +246,7 @@ def _walk(look: _Look) -> None:
             for key, tensor in list(module.__dict__.get(kind, {}).items()):
                 if tensor is None:
                     continue
-                look.say(tensor, "weights", f"{path}.{key}")
+                look.add(tensor, "weights", f"{path}.{key}")
                 if kind == "_parameters":
                     look.names.setdefault(id(tensor), f"{path}.{key}")
                     parameters.append((f"{path}.{key}", tensor))
@@ -257,27 +257,27 @@ def _walk(look: _Look) -> None:
             for tensor in list(group.get("params", ())):
                 name = look.names.setdefault(id(tensor), f"{type(optimizer).__name__}.params.{place}")
                 place += 1
-                look.say(tensor, "weights", name)
+                look.add(tensor, "weights", name)
                 parameters.append((name, tensor))
     for name, tensor in parameters:
         gradient = getattr(tensor, "grad", None) if tensor.is_leaf else None
         if gradient is not None:
-            look.say(gradient, "gradients", f"{name}.grad")
+            look.add(gradient, "gradients", f"{name}.grad")
     for optimizer in optimizers:
         for parameter, state in list(optimizer.__dict__.get("state", {}).items()):
             of = look.names.get(id(parameter), "") if not isinstance(parameter, (str, int)) else str(parameter)
             items = state.items() if isinstance(state, dict) else [("state", state)]
             for key, value in list(items):
-                look.say_all(value, "optimizer_state", f"{of}.{key}" if of else f"{type(optimizer).__name__}.{key}")
+                look.add_all(value, "optimizer_state", f"{of}.{key}" if of else f"{type(optimizer).__name__}.{key}")
         for group in list(optimizer.__dict__.get("param_groups", ())):
             for key, value in list(group.items()):
                 if key != "params":
-                    look.say_all(value, "optimizer_state", f"{type(optimizer).__name__}.{key}")
+                    look.add_all(value, "optimizer_state", f"{type(optimizer).__name__}.{key}")
     for cache in _list(_caches):
         for key, value in list(getattr(cache, "__dict__", {}).items()):
             holder = next((attribute for module, name, attribute in _HOLDERS if name in type(cache).__name__), None)
             if holder is None or key == holder:
-                look.say_all(value, "kv_cache", f"{type(cache).__name__}.{key}")
+                look.add_all(value, "kv_cache", f"{type(cache).__name__}.{key}")
 
 
 def _is_ready() -> bool:

@@ -67,7 +67,7 @@ def code_of_notebook(text: str) -> Tuple[str, List[Tuple[int, int]]]:
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError("expected a notebook of Jupyter (format 4), with cells of code") from None
     lines: List[str] = []
-    places: List[Tuple[int, int]] = []
+    positions: List[Tuple[int, int]] = []
     number = 0
     for kind, source in cells:
         if kind != "code":
@@ -84,8 +84,8 @@ def code_of_notebook(text: str) -> Tuple[str, List[Tuple[int, int]]]:
             elif line.rstrip().endswith("?") or (i == 0 and magic):
                 line = ""
             lines.append(line)
-            places.append((number, i + 1))
-    return "\n".join([*lines, ""]), places
+            positions.append((number, i + 1))
+    return "\n".join([*lines, ""]), positions
 
 
 def ignored_lines(text: str) -> Dict[int, Optional[Set[str]]]:
@@ -173,9 +173,9 @@ def as_text(files: List[Read]) -> str:
             place = file.place(one.node.lineno)  # type: ignore[attr-defined]
             out += [f"{place}: {_statement(one, file.lines)}", f"  why  {one.reason} ({one.rule})", f"  fix  {one.fix}", ""]
     count, number = sum(len(file.findings) for file in files), sum(not file.error for file in files)
-    places = f"{number} file{'' if number == 1 else 's'}"
+    scanned = f"{number} file{'' if number == 1 else 's'}"
     if number:
-        out.append(f"{count} finding{'' if count == 1 else 's'} in {places}; a comment `# vramtrack: ignore` on the line silences one" if count else f"nothing found in {places} that keeps GPU memory")
+        out.append(f"{count} finding{'' if count == 1 else 's'} in {scanned}; a comment `# vramtrack: ignore` on the line silences one" if count else f"nothing found in {scanned} that keeps GPU memory")
     return "".join(_printable(line) + "\n" for line in out)
 
 

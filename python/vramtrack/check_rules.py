@@ -235,9 +235,9 @@ class Rules:
     def _sinks(self) -> Dict[Function, List[Tuple[int, str]]]:
         """The functions that keep what is passed to them: the number of the argument and where it stays."""
         found: Dict[Function, List[Tuple[int, str]]] = {}
-        places: List[Tuple[ast.AST, ast.expr, ast.expr]] = [(one.statement, one.container, one.value) for one in self._keeps if one.key is None]
-        places += [(node, node.target, node.value) for node in ast.walk(self._source.tree) if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Attribute)]
-        for statement, container, value in places:
+        stores: List[Tuple[ast.AST, ast.expr, ast.expr]] = [(one.statement, one.container, one.value) for one in self._keeps if one.key is None]
+        stores += [(node, node.target, node.value) for node in ast.walk(self._source.tree) if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Attribute)]
+        for statement, container, value in stores:
             function, place = self._source.function_of(statement), self._source.place(_base(container))
             if function is None or place is None or not self._is_long_lived(container) or self._source.drops(place):
                 continue
@@ -548,9 +548,9 @@ class Rules:
 
     # Evaluation.
 
-    def _evaluations(self, told: Set[Loop]) -> Iterator[Finding]:
+    def _evaluations(self, reported: Set[Loop]) -> Iterator[Finding]:
         """A loop over data that calls a network which was switched to eval(), with gradients on and without backward()."""
-        seen: Set[ast.AST] = set(told)
+        seen: Set[ast.AST] = set(reported)
         for call in self._source.calls:
             loops = [loop for loop in self._source.loops_of(call) if self._source.is_over_data(loop)]
             if not loops or loops[-1] in seen or not self._values.is_network(call.func) or self._values.without_gradients(call):

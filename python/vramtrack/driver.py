@@ -28,19 +28,19 @@ def match_device(identity: DeviceIdentity, devices: Sequence[Any], environment: 
     CUDA_VISIBLE_DEVICES lists, by default the fastest first; the driver counts all of them by PCI address. The match is by UUID, else
     by PCI address, else by CUDA_VISIBLE_DEVICES if only one device can be meant. It is never a guess."""
     found: List[Any] = []
-    said = []
+    given = []
     if identity.uuid:
-        said.append(f"the UUID {identity.uuid}")
+        given.append(f"the UUID {identity.uuid}")
         found = [d for d in devices if d.uuid.partition("-")[2].lower() == identity.uuid.lower()]
     if not found and identity.pci_bus_id:
-        said.append(f"the PCI address {identity.pci_bus_id}")
+        given.append(f"the PCI address {identity.pci_bus_id}")
         found = [d for d in devices if not d.parent_uuid and d.pci_bus_id == identity.pci_bus_id.lower()]
-    if not said:
+    if not given:
         found, why = _by_environment(identity, devices, environment)
         if not found:
             return None, why
     if len(found) != 1:
-        return None, f"the driver lists {len(found)} devices with {' and '.join(said)}"
+        return None, f"the driver lists {len(found)} devices with {' and '.join(given)}"
     return _instance_of(found[0], identity, devices, environment) if found[0].is_divided else (found[0].uuid, "")
 
 

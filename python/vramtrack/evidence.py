@@ -186,5 +186,5 @@ def with_oom(snapshot: Any, source: Any, asked_bytes: int, free_bytes: int, foun
     for name, value in (("device_total_bytes", source.capacity_bytes()), ("allowed_bytes", source.limit_bytes())):
         if value is not None:
             note[name] = value
-    told = {"vramtrack_categories": categories.labels_for_snapshot(found)} if found is not None and found.labels else {}
-    return pickle.dumps({**taken, "vramtrack_oom": note, **told})
+    labelled = {"vramtrack_categories": categories.labels_for_snapshot(found)} if found is not None and found.labels else {}
+    return pickle.dumps({**taken, "vramtrack_oom": note, **labelled})

@@ -38,11 +38,11 @@ class GpuWait:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
         if done.returncode == _MET:
             return
-        said = done.stderr.decode(errors="replace").strip()
-        said = "\n".join(printable(line) for line in said.splitlines()) or f"{command[0]} wait ended with {done.returncode}"
-        if done.returncode != _TIME_OVER and "no GPU found" in said and self._no_gpu == "skip":
-            skip(said)
-        fail(said)
+        message = done.stderr.decode(errors="replace").strip()
+        message = "\n".join(printable(line) for line in message.splitlines()) or f"{command[0]} wait ended with {done.returncode}"
+        if done.returncode != _TIME_OVER and "no GPU found" in message and self._no_gpu == "skip":
+            skip(message)
+        fail(message)
 
     @staticmethod
     def _program() -> str:

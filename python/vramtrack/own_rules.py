@@ -62,7 +62,7 @@ def _windows(ordered: Sequence[ProfileResult]) -> Iterator[Tuple[str, List[int]]
     calls: Dict[str, List[int]] = {}
     for at, result in enumerate(ordered):
         calls.setdefault(result.function_name, []).append(at)
-    often = [places for places in calls.values() if len(places) >= _FEWEST_WINDOWS]
+    often = [indices for indices in calls.values() if len(indices) >= _FEWEST_WINDOWS]
     if often:
         yield "round", min(often, key=len)
     for blocks in (24, 12):

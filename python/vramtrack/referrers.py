@@ -289,7 +289,7 @@ class _Search:
                 # Only some of many similar ones are followed: the others are kept in the same place.
                 most = _by_container(paths)[0]
                 apart = {i: its for i, its in self._containers_of(paths).items() if len(its) < len(paths)} if len(paths) > 1 else {}
-                where = self._places(set(map(id, rest)), apart)
+                where = self._paths_to(set(map(id, rest)), apart)
                 for holder in rest:
                     for path in where.get(id(holder), [most]):
                         self.found.setdefault(path, {}).update(held[id(holder)])
@@ -298,7 +298,7 @@ class _Search:
                     followed_of.setdefault(path, []).extend(its)
         groups.clear()
         if not self.is_whole:  # what is nested: a sample of the holders leads to where the others lie
-            for i, of_this in self._places({i for i in left if i not in seen}, self._containers_of(followed_of)).items():
+            for i, of_this in self._paths_to({i for i in left if i not in seen}, self._containers_of(followed_of)).items():
                 seen[i] = None
                 for path in of_this:
                     self.found.setdefault(path, {})[i] = None
@@ -411,7 +411,7 @@ class _Search:
             level = below
         return met
 
-    def _places(self, wanted: Any, containers: Dict[int, List[str]]) -> Dict[int, List[str]]:
+    def _paths_to(self, wanted: Any, containers: Dict[int, List[str]]) -> Dict[int, List[str]]:
         """Of what the ids stand for, the paths of those of the containers that lead to it."""
         out: Dict[int, List[str]] = {}
         passed: Any = set()

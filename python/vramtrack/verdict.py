@@ -283,14 +283,14 @@ def _value(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _told(kind: Any, line: Dict[str, Any]) -> Any:
+def _words_of(kind: Any, line: Dict[str, Any]) -> Any:
     told = line.get("told") or {}
     facts = {name: tuple(Fact(**fact) for fact in told[name]) for name in ("facts", "advice", "dissent") if name in told}
     return replace(_of_line(kind, told), **facts)
 
 
 def _alert(line: Dict[str, Any]) -> Alert:
-    return replace(_of_line(Alert, line), told=_told(AlertWords, line))
+    return replace(_of_line(Alert, line), told=_words_of(AlertWords, line))
 
 
 def verdict_of(analysis: Any, metric: str) -> Verdict:
@@ -308,7 +308,7 @@ def _verdict(line: Dict[str, Any], text: str, series: Series, metric: str) -> Ve
         suspect=None if v["suspect"] is None else _of_line(Suspect, v["suspect"]),
         ending=None if v.get("end") is None else _of_line(End, v["end"]),
         leaked=line.get("leaked", False),
-        told=_told(ConclusionWords, line),
+        told=_words_of(ConclusionWords, line),
         alerts=tuple(_alert(a) for a in line.get("alerts", ())),
         suspicions=tuple(_alert(a) for a in line.get("suspicions", ())),
         paging=line.get("paging"),

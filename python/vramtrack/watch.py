@@ -387,18 +387,18 @@ class Watch:
         verdict = self.last_verdict or self.verdict()
         with self._lock:
             grows = self._samples.cache_grows()
-        said = advice(verdict, self.source.counters(), self.source, self.sites, grows, self.driver.others())
+        lines = advice(verdict, self.source.counters(), self.source, self.sites, grows, self.driver.others())
         try:
-            said += advice_on_pools(self.breakdown(), _POOLS_BYTES)
+            lines += advice_on_pools(self.breakdown(), _POOLS_BYTES)
         except Exception as error:  # the rest of the advice does not need the pools
             self._note(f"pools: {error}")
         with self._lock:
             pinned = self._pinned.advice()
         if pinned is not None:
-            said.append(pinned)
+            lines.append(pinned)
         if self.grows_every_epoch:
-            said.insert(0, f"memory grows every epoch, even after garbage collection: {self.growth_per_epoch}")
-        return said
+            lines.insert(0, f"memory grows every epoch, even after garbage collection: {self.growth_per_epoch}")
+        return lines
 
     def _repr_html_(self) -> str:
         """In a notebook: the verdict with its chart, and the lines that grew."""

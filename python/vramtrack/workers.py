@@ -28,7 +28,7 @@ _lock = threading.Lock()
 
 def start(**watch: Any) -> None:
     """Watches each GPU that this process uses, from the moment on at which it has memory there; starts CUDA nowhere. Each step of an
-    optimizer is a mark. A leak is said once on standard error. Arguments are those of Watch. Later calls do nothing."""
+    optimizer is a mark. A leak is reported once on standard error. Arguments are those of Watch. Later calls do nothing."""
     global _options
     with _lock:
         if _options is not None:
@@ -72,7 +72,7 @@ def _look() -> None:
     for device in range(torch.cuda.device_count()):
         # The allocator's own counters: to ask for them takes no memory of the device and starts nothing there.
         if device not in _watches and torch.cuda.memory_reserved(device) > 0:
-            _watches[device] = Watch(TorchSource(device), **{"on_leak": _say(device), **(_options or {})}).start()
+            _watches[device] = Watch(TorchSource(device), **{"on_leak": _reporter(device), **(_options or {})}).start()
             _mark_steps()
 
 
@@ -85,13 +85,13 @@ def _mark_steps() -> None:
         _marks_steps = True
 
 
-def _say(device: int) -> Any:
-    def say(verdict: Verdict) -> None:
+def _reporter(device: int) -> Any:
+    def report(verdict: Verdict) -> None:
         pid = os.getpid()
         words = f"vramtrack: process {pid}, cuda:{device}: leak: {verdict.because}. 'vramtrack attach {pid}' names the lines that grow"
         print(printable(words), file=sys.stderr, flush=True)
 
-    return say
+    return report
 
 
 def _in_child() -> None:
