@@ -75,7 +75,7 @@ test-anywhere: ##+ run the tests at midnight, at clock changes, in another zone 
 	@$(call compile,release)
 	@scripts/test_anywhere.sh build/release $(ANYWHERE)
 
-# Real PyTorch on doubles of CUDA (tests/torch). Where its wheel is not available, lane.py says why and exits with 77.
+# Real PyTorch on a fake CUDA driver (tests/torch). If the wheel is not available, lane.py prints the reason and exits with 77.
 TORCH ?= 2.15.0
 TORCH_ALL ?= 2.1.2 2.6.0 2.15.0
 lane = tests/torch/lane.py $(1) || test $$? = 77
