@@ -158,14 +158,22 @@ class Documents(unittest.TestCase):
         self.assertCountEqual(named, [*re.findall(r'"(.*?)"', table), "containerd-shim"])
 
 
-# A log recorder: prints the columns of a simulated log that the README's command asks for, and ends.
+# A log recorder: prints the columns of a simulated log that the README's command asks for. It ends if it runs under `timeout`, and only then.
 NVIDIA_SMI = """#!{python}
-import csv, sys
+import csv, os, signal, sys
 what, columns = next(a for a in sys.argv if a.startswith("--query-")).split("=")
 rows = list(csv.reader(open("{folder}/" + ("gpu.csv" if what == "--query-gpu" else "apps.csv")), skipinitialspace=True))
 at = [[title.split(" ")[0] for title in rows[0]].index(column) for column in columns.split(",")]
 for row in rows:
-    print(", ".join(row[i] for i in at))
+    print(", ".join(row[i] for i in at), flush=True)
+if "TIME_IS_UP" not in os.environ:
+    signal.pause()
+"""
+# A `timeout` whose time is up as soon as the recorder has printed all of its log.
+TIMEOUT = """#!/bin/sh
+shift
+TIME_IS_UP=1 "$@"
+exit 124
 """
 
 
@@ -200,7 +208,7 @@ class Manual(unittest.TestCase):
     }
     NAMED = ("vramtrack fleet",)  # a command's name within a sentence
     #: exit statuses other than 0: these find the leak of their input, or report that this machine lacks something
-    STATUS = {"vramtrack analyze": {1}, "vramtrack gpu.csv": {1}, "vramtrack replay": {1}, "vramtrack report": {0, 1}, "vramtrack doctor": {0, 1}}
+    STATUS = {"timeout": {0, 124}, "vramtrack analyze": {1}, "vramtrack gpu.csv": {1}, "vramtrack replay": {1}, "vramtrack report": {0, 1}, "vramtrack doctor": {0, 1}}
     #: these run until Ctrl-C: what they print first
     UNTIL = {
         "vramtrack watch": "GPU 0",
@@ -268,7 +276,9 @@ class Manual(unittest.TestCase):
             shutil.copy(logs / "gpu.csv", self.box.work / log)
         (self.box.work / "program.log").write_text("".join(f"step {n} mem={8000 + 20 * n}MiB\n" for n in range(400)))
         (tools / "nvidia-smi").write_text(NVIDIA_SMI.format(python=sys.executable, folder=logs))
-        (tools / "nvidia-smi").chmod(0o755)
+        (tools / "timeout").write_text(TIMEOUT)
+        for tool in ("nvidia-smi", "timeout"):
+            (tools / tool).chmod(0o755)
         for link in (tools / "vramtrack", self.box.work / "build" / "release" / "vramtrack"):
             link.symlink_to(self.box.binary)
         (self.box.work / "train.log").write_text("RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 15.78 GiB total capacity; "
@@ -329,6 +339,16 @@ class Manual(unittest.TestCase):
                 self.assertIn(status, expected, f"{command}\n{text}")
                 if plain.startswith("vramtrack analyze"):
                     self.assertRegex(text, r"LEAK \(gradual leak\)|LEAKED until memory ran out|leaked_until_memory_ran_out|LEAK, |\"leak\":true")
+
+    def test_what_records_ends_by_itself_when_it_is_pasted(self):
+        for page in ("README.md", "docs/analyze.md"):
+            recorded = [lines for language, lines in self.blocks(read(page)) if language == "sh" and any("nvidia-smi" in line for line in lines)]
+            with self.subTest(page):
+                pasted = "\n".join(line for lines in recorded for line in lines) + "\nwait"
+                for log in ("gpu.csv", "apps.csv"):
+                    (self.box.work / log).unlink()
+                self.run_to_its_end(pasted)
+                self.assertEqual(self.run_to_its_end("vramtrack analyze gpu.csv apps.csv")[0], 1)
 
     @staticmethod
     def configuration(page):
@@ -409,7 +429,7 @@ class Manual(unittest.TestCase):
             for language, lines in self.blocks(text):
                 self.assertIn(language, ("", "sh"), page)
                 if not language:
-                    self.assertFalse([line for line in lines if re.match(r"(\$|#|vramtrack|make|sudo|pip|build/)", line)], f"{page}: use ```sh")
+                    self.assertFalse([line for line in lines if re.match(r"(\$|#|vramtrack |make|sudo|pip|build/)", line)], f"{page}: use ```sh")
 
     def test_the_first_answer_is_what_the_command_prints(self):
         """The example: the simulated job, 16 minutes before its end."""
@@ -420,7 +440,8 @@ class Manual(unittest.TestCase):
         status, text = self.run_to_its_end("build/release/vramtrack analyze docs/examples/gpu.csv.gz docs/examples/apps.csv.gz")
         self.assertEqual(status, 1)
         shown = next(lines for language, lines in self.blocks(read("README.md")) if not language)
-        self.assertIn(" ".join(" ".join(shown).split()), " ".join(text.split()))
+        begins = " ".join(" ".join(["docs/examples/gpu.csv.gz", "docs/examples/apps.csv.gz", *shown]).split())
+        self.assertEqual(" ".join(text.split())[:len(begins)], begins)
 
     def test_the_first_screen(self):
         screen = "\n".join(read("README.md").splitlines()[:40])
