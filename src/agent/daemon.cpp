@@ -22,7 +22,6 @@
 #include "agent/supervisor.hpp"
 #include "core/event_words.hpp"
 #include "core/format.hpp"
-#include "core/option.hpp"
 #include "host/host_name.hpp"
 #include "host/interrupt.hpp"
 #include "host/pod_folders.hpp"
@@ -211,9 +210,7 @@ class Agent {
     auto input = options_.scenario.empty() ? machine_input(config().sources, telemetry())
                                            : simulated_input(options_.scenario, options_.seed, speed);
     if (!input && !options_.scenario.empty()) return fail("cannot simulate: " + input.error().message);
-    if (!input && !options_.or_simulate)
-      return fail(fmt::format("no GPU to watch: {}; 'vramtrack doctor' shows what to do, and {} needs no GPU",
-                              input.error().message, name_of(Option::or_simulate)));
+    if (!input && !options_.or_simulate) return fail(no_gpu_to_watch("agent", input.error().message));
     if (!input) {
       log(Level::warning,
           fmt::format("no GPU to watch ({}): simulating a training job that leaks", input.error().message));

@@ -209,14 +209,14 @@ int test(const PolicyOptions& options, const LayeredConfig& layers, Console& con
   const auto range = time_range(options.period, options.logs.timezone, time_of_day());
   const auto logs = log_options(options.logs);
   const auto kind = recorded_kind(options.files);
-  if (!range || !logs || !kind) {
+  const auto chosen = files_or_store(options.files, layers.config().store);
+  if (!range || !logs || !kind || !chosen) {
     console.error(!range  ? range.error().message
                   : !logs ? logs.error().message
-                          : "cannot read the recording: " + kind.error().message);
+                          : "cannot read the recording: " + (!kind ? kind.error() : chosen.error()).message);
     return 2;
   }
-  std::vector<std::string> files = options.files;
-  if (files.empty()) files.push_back(store_path(layers.config().store));
+  const std::vector<std::string>& files = *chosen;
   const Progress progress(console, files);
   auto parts = plan_recorded(**kind, files, {*logs, *range});
   if (!parts) {

@@ -138,8 +138,12 @@ int replay(const ReplayOptions& options, const LayeredConfig& layers, Console& c
     console.error(!range ? range.error().message : logs.error().message);
     return kFailed;
   }
-  std::vector<std::string> files = options.files;
-  if (files.empty()) files.push_back(store_path(layers.config().store));
+  const auto chosen = files_or_store(options.files, layers.config().store);
+  if (!chosen) {
+    console.error("cannot replay: " + chosen.error().message);
+    return kFailed;
+  }
+  const std::vector<std::string>& files = *chosen;
   std::optional<Progress> progress;
   if (options.speed == 0) progress.emplace(console, files);
   Replay replay(options, layers.config(), *range, console);

@@ -128,8 +128,9 @@ int report(const ReportOptions& options, const LayeredConfig& layers, Console& c
   const LocalTimes local(options.output.empty() && form.name == "text" && console.is_terminal());
   const Timestamp now = time_of_day();
   const Config& config = layers.config();
-  std::vector<std::string> files = options.files;
-  if (files.empty()) files.push_back(store_path(config.store));
+  const auto chosen = files_or_store(options.files, config.store);
+  if (!chosen) return failed(chosen.error().message);
+  const std::vector<std::string>& files = *chosen;
   const auto kind = recorded_kind(options.files);
   if (!kind) return failed(kind.error().message);
   const auto rules = cost_rules(options, config.cost, now);

@@ -177,10 +177,7 @@ int top(const TopOptions& given, const LayeredConfig& layers, Console& console) 
   std::string reasons;
   input.sources = open_live_sources(config.sources, *input.catalog, reasons);
   if (input.sources.empty()) {
-    if (!options.or_simulate)
-      return failed(console, fmt::format("no GPU to watch: {}; 'vramtrack doctor' shows what to do, and 'vramtrack top "
-                                         "--scenario leaking_training' needs no GPU",
-                                         reasons));
+    if (!options.or_simulate) return failed(console, no_gpu_to_watch("top", reasons));
     TopOptions simulated = options;
     simulated.scenario = std::string(sim::builtin_scenarios().front().name);
     return simulate_top(simulated, config, console);

@@ -1,8 +1,9 @@
 // watch: polls, records, judges and prints, until interrupted or until the time is up.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <chrono>
 #include <memory>
+#include <vector>
 
 #include "agent/client.hpp"
 #include "cli/cmd_simulate.hpp"
@@ -39,6 +40,16 @@ void warn_of_agent(const AgentConfig& config, Console& console) {
       fmt::format("an agent {} since {} (pid {}, {}): 'vramtrack top' shows what it sees",
                   agent->simulated.empty() ? "watches this machine" : "runs the simulation " + agent->simulated,
                   format_moment(agent->started, false), agent->pid, *socket));
+}
+
+/// Which of the options that were passed a simulation ignores, as a sentence; empty if none.
+std::string without_effect(const ConfigRequest& request) {
+  std::vector<std::string_view> names;
+  for (const ConfigRequest::Override& o : request.overrides)
+    if (o.option == "--interval" || o.option == "--every") names.push_back(o.option);
+  if (names.empty()) return {};
+  return fmt::format(" It runs at its own pace: {} {} not change it.", fmt::join(names, " and "),
+                     names.size() == 1 ? "does" : "do");
 }
 
 class Watch {
@@ -124,8 +135,7 @@ int watch(const WatchOptions& options, const LayeredConfig& layers, Console& con
   if (input.sources.empty()) {
     warn_of_agent(config.agent, console);
     if (!options.or_simulate) {
-      console.error(fmt::format(
-          "no GPU to watch: {}; 'vramtrack doctor' shows what to do, and 'vramtrack simulate' needs no GPU", reasons));
+      console.error(no_gpu_to_watch("watch", reasons));
       return 2;
     }
     SimulateOptions simulated;
@@ -134,10 +144,9 @@ int watch(const WatchOptions& options, const LayeredConfig& layers, Console& con
     simulated.duration_s = options.duration_s;
     // Slow enough to be read on a terminal; a log need not wait.
     if (console.is_terminal()) simulated.within_s = 20;
-    const std::string announcement = fmt::format(
-        "No GPU to watch here ({}); showing a simulated training job that leaks instead. It runs at its own pace: "
-        "--interval and --every do not change it.",
-        reasons);
+    const std::string announcement =
+        fmt::format("No GPU to watch here ({}); showing a simulated training job that leaks instead.{}", reasons,
+                    without_effect(options.config));
     if (options.json)
       console.warn(announcement);
     else

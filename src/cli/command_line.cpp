@@ -11,6 +11,7 @@
 
 #include "cli/config_file.hpp"
 #include "cli/other_names.hpp"
+#include "core/command.hpp"
 #include "core/settings.hpp"
 
 namespace vramtrack::cli {
@@ -419,6 +420,7 @@ Parsed parse_command_line(std::span<const CommandInfo* const> commands, int give
 
 int run_command_line(int argc, const char* const* argv) {
   Console console;
+  set_commands_left_out(commands_left_out());
   const Parsed parsed = parse_command_line(commands(), argc, argv);
   console.write(parsed.out);
   if (!parsed.error.empty()) console.error(parsed.error);

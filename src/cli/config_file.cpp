@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "act/policy.hpp"
+#include "core/command.hpp"
 #include "core/file_way.hpp"
 #include "core/regular_file.hpp"
 #include "detect/detector.hpp"
@@ -119,7 +120,8 @@ Result<LayeredConfig> load_config(const ConfigRequest& request) {
                                         is_privileged() ? FileWay::Writers::wanted : FileWay::Writers::ignored);
     if (!file) return reading(file.error());
     if (!*file && request.file)
-      return reading({path + ": no such file; 'vramtrack config init --config " + path + "' writes one"});
+      return reading(
+          {path + ": no such file; " + command_hint("vramtrack config init --config " + path) + " writes one"});
     if (*file) {
       const auto text = (*file)->read(kMostConfigBytes);
       if (!text) return reading(text.error());

@@ -105,7 +105,7 @@ struct OtherVerb {
   std::string_view words;
 };
 
-constexpr std::string_view kEdit = "edit the file that 'vramtrack config path' names";
+constexpr std::string_view kEdit = "edit the file that 'config path' names";
 constexpr std::string_view kShow = "the nearest is 'config show', which checks the file, too";
 constexpr auto kVerbs = std::to_array<OtherVerb>({
     {"config", "check", kShow},

@@ -8,10 +8,12 @@
 #include <fstream>
 
 #include "cli/moment.hpp"
+#include "core/command.hpp"
 #include "core/printable.hpp"
 #include "explain/pasted.hpp"
 #include "live/clock.hpp"
 #include "source/log/format.hpp"
+#include "store/store.hpp"
 #include "trace/format.hpp"
 
 namespace vramtrack::cli {
@@ -131,8 +133,18 @@ Status refuse_trace(const std::string& path) {
   if (is_html(path)) return fail(path + " is an HTML page, not a log; name the log or the store that it was made from");
   const trace::TraceFormatInfo* const format = trace::recognise_trace_file(path, trace::kSure);
   if (format == nullptr) return refuse_pasted(path);
-  return fail(fmt::format("{}: is an allocation trace ({}: {}); 'vramtrack snapshot summary' reads it", path,
-                          format->name, format->help));
+  return fail(fmt::format("{}: is an allocation trace ({}: {}); {} reads it", path, format->name, format->help,
+                          command_hint("vramtrack snapshot summary")));
+}
+
+Result<std::vector<std::string>> files_or_store(const std::vector<std::string>& files, const StoreConfig& store) {
+  if (!files.empty()) return files;
+  const std::string path = store_path(store);
+  if (std::error_code ignored; std::filesystem::status(path, ignored).type() == std::filesystem::file_type::not_found)
+    return fail(path +
+                ": nothing has been recorded yet; 'vramtrack watch' records this machine's GPUs, and without a GPU, "
+                "'vramtrack simulate --csv gpu.csv' writes a log to name instead");
+  return std::vector{path};
 }
 
 Result<const RecordedInfo*> recorded_kind(const std::vector<std::string>& files) {

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/arguments.hpp"
+#include "core/config.hpp"
 #include "core/result.hpp"
 #include "core/time.hpp"
 #include "recorded/recorded.hpp"
@@ -34,6 +36,8 @@ Result<LogOptions> log_options(const LogArguments& arguments);
 /// The kind of the files named on the command line; without files, the store is meant. Errors: one of them is a
 /// recording for another command.
 Result<const RecordedInfo*> recorded_kind(const std::vector<std::string>& files);
+/// The files named on the command line; without files, the user's store. Error: nothing has been recorded into it yet.
+Result<std::vector<std::string>> files_or_store(const std::vector<std::string>& files, const StoreConfig& store);
 /// Fails if `path` is an allocation trace, and says which command reads it; or a table of one moment that people paste
 /// (explain/pasted.hpp), and says what it shows.
 Status refuse_trace(const std::string& path);

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "core/command.hpp"
 #include "core/memory_unit.hpp"
 #include "core/toml_depth.hpp"
 
@@ -99,9 +100,8 @@ Exporter read_exporter(const toml::table& table, TableReader& reader) {
     } else {
       const auto list = std::find_if(lists.begin(), lists.end(), [&](const auto& l) { return l.first == name; });
       if (list == lists.end())
-        reader.refuse(node, fmt::format("\"{}\" is not a key of an exporter; 'vramtrack fleet exporters' prints "
-                                        "examples",
-                                        name));
+        reader.refuse(node, fmt::format("\"{}\" is not a key of an exporter; {} prints examples", name,
+                                        command_hint("vramtrack fleet exporters")));
       else
         *list->second = reader.names(name, node);
     }

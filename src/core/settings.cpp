@@ -9,6 +9,7 @@
 #include <cmath>
 #include <optional>
 
+#include "core/command.hpp"
 #include "core/regex.hpp"
 
 namespace vramtrack {
@@ -92,8 +93,9 @@ std::string unknown_setting(std::string_view name) {
     if (s.section == "detection") names.emplace_back(s.key);
   const std::vector<std::string_view> views(names.begin(), names.end());
   const std::string_view near = near_name(name, views);
-  return fmt::format("unknown setting '{}'; {}'vramtrack config show' lists all", name,
-                     near.empty() ? "" : fmt::format("the nearest is '{}', and ", near));
+  return fmt::format("unknown setting '{}'; {}{} lists all", name,
+                     near.empty() ? "" : fmt::format("the nearest is '{}', and ", near),
+                     command_hint("vramtrack config show"));
 }
 
 }  // namespace
@@ -244,7 +246,7 @@ std::string LayeredConfig::ignored_variable(std::string_view name) {
   const std::string wanted = with_dashes(name.substr(kVariablePrefix.size()));
   const std::string ignored = fmt::format("environment variable {} is not a setting and is ignored; ", name);
   const std::string_view near = near_name(wanted, known);
-  if (near.empty()) return ignored + "'vramtrack config show' lists the settings";
+  if (near.empty()) return ignored + command_hint("vramtrack config show") + " lists the settings";
   std::string variable;
   for (const Setting& s : kSettings)
     if (variable.empty() && (near == s.key || near == s.name())) variable = s.name();

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <optional>
 
+#include "core/command.hpp"
 #include "core/settings.hpp"
 #include "core/toml_depth.hpp"
 
@@ -63,8 +64,8 @@ Result<toml::table> parse_toml(std::string_view text, std::string_view file) {
   try {
     return toml::parse(text);
   } catch (const toml::parse_error& e) {
-    return fail(fmt::format("{}:{}: not valid TOML: {}; correct this line, or start over with 'vramtrack config init'",
-                            file, e.source().begin.line, e.description()));
+    return fail(fmt::format("{}:{}: not valid TOML: {}; correct this line, or start over with {}", file,
+                            e.source().begin.line, e.description(), command_hint("vramtrack config init")));
   }
 }
 
@@ -164,7 +165,8 @@ Status LayeredConfig::apply_file(std::string_view toml, std::string_view file) {
   if (!errors.empty()) {
     const auto first = std::min_element(errors.begin(), errors.end(),
                                         [](const FileError& a, const FileError& b) { return a.line < b.line; });
-    return fail(fmt::format("{}:{}: {}; 'vramtrack config show' lists every key", file, first->line, first->message));
+    return fail(fmt::format("{}:{}: {}; {} lists every key", file, first->line, first->message,
+                            command_hint("vramtrack config show")));
   }
   *this = std::move(applied);
   return {};

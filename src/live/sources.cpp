@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "core/command.hpp"
+#include "core/option.hpp"
+
 namespace vramtrack {
 
 namespace {
@@ -33,6 +36,11 @@ std::vector<LiveSource> open_live_sources(const SourcesConfig& config, Catalog& 
           fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", info->name, without_next_step(source.error().message));
   }
   return open;
+}
+
+std::string no_gpu_to_watch(std::string_view command, const std::string& reasons) {
+  return fmt::format("no GPU to watch: {}; {} shows what to do, and 'vramtrack {} {}' shows a simulated job that leaks",
+                     reasons, command_hint("vramtrack doctor"), command, name_of(Option::or_simulate));
 }
 
 Progress poll_live(LiveSource& live, Timestamp now, Batch& batch, const Warn& warn) {

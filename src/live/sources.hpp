@@ -30,6 +30,9 @@ struct LiveSource {
 /// The sources that have something to read; the reasons why the others have nothing go to `reasons`, in one line.
 std::vector<LiveSource> open_live_sources(const SourcesConfig& config, Catalog& catalog, std::string& reasons);
 
+/// Why `vramtrack COMMAND` has nothing to watch, and the two ways out: what to do on this machine, and a simulation.
+std::string no_gpu_to_watch(std::string_view command, const std::string& reasons);
+
 /// Polls one source into `batch`; `warn` is called when it begins or ceases to fail, and once for each new warning. A
 /// source that fails continues: Progress::more.
 Progress poll_live(LiveSource& live, Timestamp now, Batch& batch, const Warn& warn);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/command.hpp"
 #include "core/config.hpp"
 #include "core/end_words.hpp"
 #include "core/format.hpp"
@@ -179,18 +180,22 @@ double least_time_s(const Scale& scale) {
   return scale.counts_steps() ? 1 : kSecondsPerMinute;
 }
 
+std::string read_the_message() {
+  return command_hint("vramtrack explain") + " reads the message in its log";
+}
+
 /// After a run that ended badly: its memory is lost, but its program will run again.
 std::string step_after_end(const End& end) {
   if (end.while_loading)
     return "reduce its memory use (fewer weights or a lower precision on each GPU, a smaller cache), or free the "
-           "memory that "
-           "others hold; "
-           "'vramtrack explain' reads the message in its log";
+           "memory that others hold; " +
+           read_the_message();
   if (end.how == EndKind::host_out_of_memory)
     return "find out what took the host's memory before it runs again ('memray' and heaptrack name lines), or give it "
            "more: a higher memory.max, or fewer programs beside it";
-  return fmt::format("find out what grew before it runs again: {}'vramtrack run' names the lines that allocate",
-                     end.how == EndKind::out_of_memory ? "'vramtrack explain' reads the message in its log, and " : "");
+  return fmt::format("find out what grew before it runs again: {}{} names the lines that allocate",
+                     end.how == EndKind::out_of_memory ? read_the_message() + ", and " : "",
+                     command_hint("vramtrack run"));
 }
 
 /// The kind of program that holds the leaking memory; its framework decides if its command does not.

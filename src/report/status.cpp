@@ -210,7 +210,7 @@ std::string unreleased_lines(const std::string& when, const std::string& severit
   return fmt::format(
       "{}  {}  {}: it has ended, but memory that it held is still in use\n    because  {}\n    next     {}\n", when,
       toned(severity, Tone::warning, style), series_words(series), printable(alert.finding.because),
-      kUnreleasedNextStep);
+      unreleased_next_step());
 }
 
 std::string killed_lines(const std::string& when, const std::string& severity, const SeriesView& series,

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/command.hpp"
 #include "core/format.hpp"
 #include "core/printable.hpp"
 #include "report/total.hpp"
@@ -101,6 +102,12 @@ std::string stall_words(const Stall& stall, const Scale& scale) {
       break;
   }
   return fmt::format("no progress for {}, unclear why", for_so_long);
+}
+
+std::string unreleased_next_step() {
+  return command_hint("sudo vramtrack holders") +
+         " names the processes that have the GPU open; if there is none, a reset of the GPU (nvidia-smi --gpu-reset) "
+         "frees the memory";
 }
 
 std::string stall_next_step(const Stall& stall, std::uint32_t pid) {

@@ -21,9 +21,7 @@ inline constexpr std::string_view kHeadroomNextStep =
 inline constexpr std::string_view kStillHoldsNextStep =
     "call torch.cuda.empty_cache() in the program, unload its models (ComfyUI: POST /free; A1111: unload the "
     "checkpoint), or restart the notebook's kernel or the program";
-inline constexpr std::string_view kUnreleasedNextStep =
-    "'sudo vramtrack holders' names the processes that have the GPU open; if there is none, a reset of the GPU "
-    "(nvidia-smi --gpu-reset) frees the memory";
+std::string unreleased_next_step();
 /// What to do about a stalled process; empty for one that is idle.
 std::string stall_next_step(const Stall& stall, std::uint32_t pid);
 /// "memory in use", "held by the framework's allocator", ...

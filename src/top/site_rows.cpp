@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/command.hpp"
 #include "core/format.hpp"
 #include "core/printable.hpp"
 
@@ -61,7 +62,8 @@ std::vector<SiteRow> site_rows(const SitesNow& now) {
   const std::size_t more = report.sites.size() - shown + report.sites_left_out;
   if (more > 0)
     rows.push_back(
-        {fmt::format("and {} more: 'vramtrack trace report' on the run's trace shows all", more), Role::faint});
+        {fmt::format("and {} more: {} on the run's trace shows all", more, command_hint("vramtrack trace report")),
+         Role::faint});
   return rows;
 }
 

@@ -470,6 +470,11 @@ class Simulate(CliTest):
         self.assertRegex(ended, r"simulated ([0-9.]+[smh] ?)+\(\d+ samples?\)")
         self.assertNotIn("simulated 2h", ended)
 
+    def test_a_simulation_names_the_options_that_it_ignores(self):
+        for options, named in (([], None), (["--every", "1s"], "--every does"), (["--interval", "1s", "--every", "1s"], "--interval and --every do")):
+            shown = self.run_ok("watch", "--or-simulate", "--once", *options, *no_gpu()).stdout.decode()
+            self.assertEqual(re.findall(r"own pace: (.*) not\s+change it", shown), [named] if named else [])
+
     def test_an_interrupt_ends_it_with_a_summary(self):
         run = self.box.start("simulate", "--speed", "1")
         run.stdout.readline()

@@ -88,7 +88,7 @@ TABLE = [
     ("top gpu.csv", 2, NOTHING, r"unexpected argument 'gpu\.csv'; the nearest is '--replay gpu\.csv'"),
     ("trace gpu.csv", 2, NOTHING, r"unknown subcommand 'gpu\.csv' of trace; the nearest is 'trace report gpu\.csv'"),
     ("oom gpu.csv", 2, NOTHING, r"the nearest are 'oom show gpu\.csv' for a trace and 'explain gpu\.csv' for a program's output"),
-    ("config edit", 2, NOTHING, r"edit the file that 'vramtrack config path' names"),
+    ("config edit", 2, NOTHING, r"edit the file that 'config path' names"),
     ("holders 0", 2, NOTHING, r"unexpected argument '0'; the nearest is '--gpu 0'"),
     ("trace live 4711", 2, NOTHING, r"unexpected argument '4711'; the nearest is '--pid 4711'"),
     ("attach --pid 4711", 2, NOTHING, r"unknown option '--pid'; PID is given without an option"),

@@ -111,7 +111,7 @@ class Top(unittest.TestCase):
     def test_without_a_gpu_it_says_so(self):
         result = self.box.run("top", "--no-agent", *no_gpu())
         self.assertEqual(result.returncode, 2)
-        self.assertRegex(result.stderr.decode(), "no GPU to watch: .*--scenario")
+        self.assertRegex(result.stderr.decode(), "no GPU to watch: .*'vramtrack top --or-simulate'")
 
     def test_unknown_theme(self):
         result = self.box.run("top", "--theme", "pink")

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <regex>
 #include <set>
 #include <string>
 #include <string_view>
@@ -169,6 +170,45 @@ TEST(Options, AreThoseOfTheCommands) {
     EXPECT_TRUE(our_options().contains(name.substr(0, name.find(' ')))) << name;
     EXPECT_TRUE(example_of(option).starts_with(name)) << name;
   }
+}
+
+/// A file of the program that `make run` builds, without what only the other commands say: `explain` and policies.
+bool says_in_the_main_job(const std::string& file) {
+  static const auto other = [] {
+    std::vector<std::string> paths = {"explain/", "act/"};
+    std::ifstream list(source_dir() + "/src/left_out.txt");
+    for (std::string line; std::getline(list, line);)
+      if (!line.starts_with('#')) paths.push_back(line);
+    return paths;
+  }();
+  return (file.ends_with(".cpp") || file.ends_with(".hpp")) &&
+         std::none_of(other.begin(), other.end(), [&](const std::string& path) { return file.starts_with(path); });
+}
+
+// A hint to a command that this program lacks names how to get it: command_hint (core/command.hpp).
+TEST(Commands, AreNamedByTheirHint) {
+  static const std::regex kCommand("'(?:sudo )?vramtrack ([a-z]+)");
+  const std::set<std::string, std::less<>> left_out = [] {
+    std::set<std::string, std::less<>> names;
+    for (const CommandInfo* command : commands()) names.emplace(command->name);
+    for (const char* name : {"watch", "top", "replay", "analyze", "report", "simulate"}) names.erase(name);
+    return names;
+  }();
+  const fs::path root = source_dir() + "/src";
+  std::size_t hints = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(root)) {
+    const std::string file = fs::relative(entry.path(), root).string();
+    if (!says_in_the_main_job(file)) continue;
+    for (const Literal& literal : literals_of(content(entry.path()))) {
+      for (std::sregex_iterator at(literal.text.begin(), literal.text.end(), kCommand), end; at != end; ++at) {
+        if (at->prefix().str().ends_with("under ")) continue;  // the state of a program
+        ++hints;
+        EXPECT_FALSE(left_out.contains((*at)[1].str()))
+            << "src/" << file << ':' << literal.line << ": " << literal.text;
+      }
+    }
+  }
+  EXPECT_GT(hints, 5U);
 }
 
 }  // namespace
