@@ -41,7 +41,7 @@ class ExitTrail {
     returned_.clear();
     unused_.clear();
   }
-  /// Whether an allocation of this size shows that it was not the exit: if it is not tiny or most memory is held.
+  /// Whether an allocation of this size shows that it was not the exit: it is not tiny, or most memory is held.
   [[nodiscard]] bool is_refuted_by(std::int64_t bytes) const {
     return !empty() && (!is_most() || 100 * bytes > before_.live_bytes || returned_.size() > 1000 + 2 * before_.blocks);
   }

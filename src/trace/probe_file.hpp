@@ -48,46 +48,46 @@ struct ProbeReading {
   std::optional<std::uint64_t> device_bytes;   ///< used by all processes
 };
 
-/// Who held memory of a device when an allocation had failed, as the driver said: our processes and all others.
+/// A process that held memory on a device when an allocation failed, as the driver reported: one of ours or another.
 struct ProbeHolder {
   std::int64_t realtime_us = 0;
   std::string device_uuid;
   std::uint32_t pid = 0;
   std::uint64_t bytes = 0;
-  std::string command;  ///< empty: not visible
+  std::string command;  ///< empty if not visible
 };
 
-/// How the program, or one of its processes, ended.
+/// How the program or one of its processes ended.
 struct ProbeEnd {
   std::int64_t realtime_us = 0;
   std::int32_t exit_code = 0;
   std::int32_t signal = 0;  ///< 0: it exited
 };
 
-/// Writes a trace file. Not thread-safe; never throws, also where memory runs out. Records are collected, about 1 MiB
-/// a process, and each chunk is written with one write(); call flush() about once a second, so that the end of this
-/// process by SIGKILL loses no more than that. After an error every call returns that error.
+/// Writes a trace file. Not thread-safe; never throws, even if memory runs out. It collects records, about 1 MiB per
+/// process, and writes each chunk with one write(). Call flush() about once a second, so that SIGKILL of this process
+/// loses no more than a second. After an error, every call returns that error.
 class ProbeFileWriter {
  public:
-  /// Creates or empties the file, mode 0600: a trace names files and commands of its user.
+  /// Creates or empties the file, mode 0600: a trace contains its user's file names and commands.
   static Result<ProbeFileWriter> open(const std::string& path, std::string_view command,
                                       std::int64_t begin_realtime_us);
   ProbeFileWriter(ProbeFileWriter&&) noexcept;
   ProbeFileWriter& operator=(ProbeFileWriter&&) noexcept;
-  /// Flushes, without an end: the file reads as one that was cut off in order.
+  /// Flushes without an end record: the file then reads as truncated after a whole chunk.
   ~ProbeFileWriter();
 
-  /// The index that the calls below take: 0, 1, ...
+  /// Returns the index for the calls below: 0, 1, ...
   Result<std::uint32_t> begin_process(const ProbeProcess& process);
-  /// The records of one ring in their order. Those that a ring lost are a Record::lost of the caller's.
+  /// Writes the records of one ring in order. For records that a ring lost, the caller adds a Record::lost.
   Status write_slots(std::uint32_t process, std::span<const probe::Slot> slots);
   Status write_module(std::uint32_t process, const ProbeModule& module);
-  /// After the records that were written before it: the two are compared.
+  /// Write the records up to this moment first, because readers compare the two.
   Status write_reading(std::uint32_t process, const ProbeReading& reading);
   Status write_holder(const ProbeHolder& holder);
-  /// Of one process; of the program: finish().
+  /// Writes the end of one process; finish() writes that of the program.
   Status end_process(std::uint32_t process, const ProbeEnd& end);
-  /// Writes what is collected.
+  /// Writes the collected records.
   Status flush();
   /// Flushes, writes the program's end and closes the file.
   Status finish(const ProbeEnd& end);
@@ -99,31 +99,31 @@ class ProbeFileWriter {
   std::unique_ptr<State> state_;
 };
 
-/// Takes what a reader finds, in the order of the file. An Error ends the reading.
+/// Receives what a reader finds, in file order. An Error ends the reading.
 class ProbeFileVisit {
  public:
   virtual ~ProbeFileVisit() = default;
-  /// Each index once, ascending, before anything else of it.
+  /// Called once per index, ascending, before anything else about it.
   virtual Status process(std::uint32_t index, const ProbeProcess& process) = 0;
   virtual Status slots(std::uint32_t process, std::span<const probe::Slot> slots) = 0;
   virtual Status module(std::uint32_t process, const ProbeModule& module) = 0;
   virtual Status reading(std::uint32_t process, const ProbeReading& reading) = 0;
   virtual Status holder(const ProbeHolder& holder) = 0;
-  /// kNoProbeProcess: the program's.
+  /// kNoProbeProcess stands for the program.
   virtual Status end(std::uint32_t process, const ProbeEnd& end) = 0;
 };
 
-/// What was read, as a whole.
+/// Facts about the whole file that was read.
 struct ProbeFileInfo {
-  std::string command;  ///< empty of a bare ring
+  std::string command;  ///< empty for a bare ring
   std::int64_t begin_realtime_us = 0;
-  std::uint64_t bytes = 0;           ///< read and understood
-  std::uint64_t skipped_chunks = 0;  ///< of kinds that are newer than this reader
-  bool is_ring = false;              ///< the ring of one process instead of a trace file
-  std::string loss;                  ///< what is missing at its end, with the offset; empty: nothing
+  std::uint64_t bytes = 0;           ///< bytes read and understood
+  std::uint64_t skipped_chunks = 0;  ///< chunks of kinds newer than this reader
+  bool is_ring = false;              ///< it is the ring of one process, not a trace file
+  std::string loss;                  ///< what is missing at the end, with the offset; empty: nothing
 };
 
-/// Whether a file that begins like this is a trace file or a ring.
+/// Whether `head` is the beginning of a trace file or a ring.
 bool is_probe_file(std::string_view head);
 
 /// Reads a trace file, or a ring file alone (left when `vramtrack run` is killed). Memory: one chunk, or a whole

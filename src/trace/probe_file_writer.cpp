@@ -17,9 +17,9 @@
 namespace vramtrack::trace {
 namespace {
 
-/// Of one process, before they become a chunk: larger ones hardly compress better.
+/// Records per process that make a chunk; larger chunks hardly compress better.
 constexpr std::size_t kCollectedSlots = 32768;
-/// The records of a busy program compress five times or more at this level, at 500 MB/s.
+/// At this level, a busy program's records compress by a factor of five or more, at 500 MB/s.
 constexpr int kLevel = 1;
 
 struct ZstdFree {
@@ -37,7 +37,7 @@ struct ProbeFileWriter::State {
   std::string path;
   int fd = -1;
   std::uint64_t written_bytes = 0;
-  std::string failure;  ///< the first one
+  std::string failure;  ///< the first failure
   std::vector<Process> processes;
   std::unique_ptr<ZSTD_CCtx, ZstdFree> zstd;
   std::string packed;  ///< a chunk on its way to the file
@@ -49,7 +49,7 @@ struct ProbeFileWriter::State {
     if (fd >= 0) ::close(fd);
   }
 
-  /// What fails once fails from then on: a hole in the file would be read as records in their order.
+  /// Once a call fails, all later calls fail, because a reader would not notice a hole in the file.
   template <class Body>
   Status guarded(Body body) {
     if (!failure.empty()) return fail(failure);

@@ -9,7 +9,7 @@
 namespace vramtrack::trace {
 namespace {
 
-/// Functions with which the C and C++ libraries start programs and threads: in every stack, without information.
+/// Functions with which the C and C++ libraries start programs and threads: always present, never informative.
 bool begins_a_thread(std::string_view name) {
   return name == "_start" || name == "start_thread" || name == "clone" || name.starts_with("__clone") ||
          name.starts_with("__libc_start") || name.starts_with("execute_native_thread_routine");
@@ -20,19 +20,19 @@ std::string_view module_path(const ProcessTrace& process, std::uint64_t address)
   return module == nullptr ? std::string_view{} : module->path;
 }
 
-/// One call of it runs Python frames up to the next entry frame. Compilers put ".cold" and ".lto_priv.0" behind names.
+/// One call of this function runs Python frames up to the next entry frame. Compilers append ".cold" and ".lto_priv.0".
 bool is_eval_loop(std::string_view function) {
   constexpr std::string_view kName = "_PyEval_EvalFrameDefault";
   return function.starts_with(kName) &&
          (function.size() == kName.size() || function[kName.size()] == '.' || function[kName.size()] == ' ');
 }
 
-/// A frame that is known by its library only.
+/// Whether only the library of the frame is known.
 bool is_library_alone(const Symbols& symbols, FrameId frame) {
   return symbols.frame(frame).line == 0 && symbols.name(frame) == base_name(symbols.file(frame));
 }
 
-/// The threads that PyTorch's engine runs backward passes on: no frame of the program is above them.
+/// Whether PyTorch's engine runs backward passes on the thread; no frame of the program is above those.
 bool is_of_autograd(std::string_view thread) {
   return thread.starts_with("pt_autograd");
 }
@@ -41,7 +41,7 @@ bool begins_autograd(std::string_view name) {
          name.find("PythonEngine::thread_init") != std::string_view::npos;
 }
 
-/// "AddmmBackward0", as grad_fn shows it in Python: the node of the graph that a frame evaluates; else empty.
+/// The graph node that a frame evaluates, such as "AddmmBackward0" (Python's grad_fn shows this name); else empty.
 std::string_view graph_node(std::string_view function) {
   constexpr std::string_view kNodes = "torch::autograd::generated::", kApply = "::apply";
   const std::size_t begin = function.find(kNodes);
@@ -65,7 +65,7 @@ const std::vector<FrameId>& ProbeNames::native_frames(const ProcessTrace& proces
   const std::uint64_t offset = address - module->begin + module->file_offset;
   std::vector<NativeName> names;
   if (native_ != nullptr) names = native_->look_up(module->path, trace_->build_id(module->path), offset);
-  // For a library, an address that debug information does not know says nothing more than the library's name.
+  // An address in a library that is not in the debug information adds nothing to the library's name.
   if (names.empty() && native_ != nullptr && !own_.is_own_native(module->path, {}))
     names.push_back({std::string(base_name(module->path)), module->path, 0});
   if (names.empty()) names.push_back({fmt::format("{}+0x{:x}", base_name(module->path), offset), module->path, 0});
@@ -101,23 +101,23 @@ StackId ProbeNames::stack(const ProcessTrace& process, std::uint32_t number) {
     is_entry.push_back(frame.is_entry);
   }
   std::size_t next = 0;
-  std::size_t interpreter = raw.size();  // where its frames begin
+  std::size_t interpreter = raw.size();  // where the interpreter's frames begin
   for (std::size_t i = 0; i < raw.size(); ++i) {
     if (raw[i].is_python) continue;
     const auto& natives = native_frames(process, raw[i].address);
     if (interpreter == raw.size())
       if (is_interpreter(module_path(process, raw[i].address))) interpreter = frames.size();
-    // How the interpreter called one frame from the other is nobody's code.
+    // The frames by which the interpreter called one frame from another are nobody's code.
     const bool is_between = next > 0 && next < python.size();
     if (next < python.size() && !natives.empty() && is_eval_loop(symbols_->name(natives.back()))) {
       do frames.push_back(python[next]);
       while (!is_entry[next++] && next < python.size());
     } else if (!is_between || !is_cpython(module_path(process, raw[i].address))) {
-      for (const FrameId frame : natives)  // two functions of a library without names are one frame
+      for (const FrameId frame : natives)  // nameless functions of one library merge
         if (frames.empty() || frames.back() != frame || !is_library_alone(*symbols_, frame)) frames.push_back(frame);
     }
   }
-  // An interpreter without symbols: its native frames add nothing to the Python ones.
+  // The native frames of an interpreter without symbols add nothing to the Python frames.
   if (next == 0 && !python.empty() && interpreter < frames.size()) frames.resize(interpreter);
   frames.insert(frames.end(), python.begin() + static_cast<std::ptrdiff_t>(next), python.end());
   if (is_of_autograd(thread_of(process, number)) || std::any_of(frames.begin(), frames.end(), [this](FrameId frame) {
@@ -132,7 +132,7 @@ StackId ProbeNames::stack(const ProcessTrace& process, std::uint32_t number) {
   return stacks_[&process][number] = symbols_->intern(frames);
 }
 
-/// Of the thread that allocated there first.
+/// The name of the thread that first allocated there.
 std::string_view ProbeNames::thread_of(const ProcessTrace& process, std::uint32_t stack) {
   const auto [known, is_new] = threads_.try_emplace(&process);
   if (is_new)

@@ -1,4 +1,4 @@
-// ProbeNames: the stacks of a trace with names: native and Python frames merged, and the line that a person looks at.
+// ProbeNames: the stacks of a trace with names: merges native and Python frames, and finds the line of interest.
 #pragma once
 
 #include <cstdint>
@@ -18,45 +18,45 @@ namespace vramtrack::trace {
 /// A function at a return address.
 struct NativeName {
   std::string function;
-  std::string file;  ///< empty: not known
+  std::string file;  ///< empty if unknown
   std::uint32_t line = 0;
 };
 
-/// Looks native frames up. symbolize/ has the one that reads debug information.
+/// Looks up native frames. The implementation that reads debug information is in symbolize/.
 class NativeNames {
  public:
   virtual ~NativeNames() = default;
-  /// Of the call before the return address at `file_offset` of the module: what was inlined there first, then the
-  /// function itself. Empty: not known. `build_id`: of the file when it was recorded, empty where it is not known.
+  /// The names at the call before the return address at `file_offset` in the module: first the inlined functions, then
+  /// the function itself. Empty: unknown. `build_id`: that of the file when it was recorded; empty if unknown.
   virtual std::vector<NativeName> look_up(const std::string& module, std::string_view build_id,
                                           std::uint64_t file_offset) = 0;
-  /// Notes for the user: files that have changed since.
+  /// Notes for the user: for example, files that have changed since.
   [[nodiscard]] virtual std::vector<std::string> notes() const { return {}; }
 };
 
-/// The frame that is named for a stack.
+/// The frame that represents a stack.
 struct SiteLine {
   FrameId frame{};
   bool is_known = false;  ///< false: the stack has no frame
-  bool is_own = false;    ///< false: no frame is the user's own; it is the outermost one of a library
+  bool is_own = false;    ///< false: no frame is the user's own, so it is the outermost one of a library
 };
 
 /// Each stack is looked up once. Not thread-safe.
 class ProbeNames {
  public:
-  /// `native` may be null: then native frames are "libfoo.so+0x1234". With it, frames of a library that it has no name
-  /// for are "libfoo.so", and those of the user's own code "program+0x1234". All must outlive this.
+  /// `native` may be null: then native frames are "libfoo.so+0x1234". Otherwise, frames without a name are "libfoo.so"
+  /// in a library, and "program+0x1234" in the user's own code. All arguments must outlive this object.
   ProbeNames(const ProbeTrace& trace, Symbols& symbols, NativeNames* native, OwnCode own)
       : trace_(&trace), symbols_(&symbols), native_(native), own_(std::move(own)) {}
 
-  /// Innermost first. Native frames of the interpreter's loop are replaced by the Python frames that it ran, and those
-  /// of the interpreter between Python frames are left out. The stacks of PyTorch's autograd threads end in
-  /// "backward()", or "backward() of AddmmBackward0" where a frame shows the node of the graph.
+  /// The merged stack, innermost frame first. Native frames of the interpreter's loop are replaced by the Python frames
+  /// that it ran, and those of the interpreter between Python frames are left out. The stacks of PyTorch's autograd
+  /// threads end in "backward()", or "backward() of AddmmBackward0" if a frame shows the node of the graph.
   StackId stack(const ProcessTrace& process, std::uint32_t number);
   [[nodiscard]] SiteLine line(StackId stack) const;
-  /// Its frame; this must outlive it.
+  /// The frame of a stack's line(); this object must outlive the result.
   [[nodiscard]] LineOf line_of() const;
-  /// Frames of another trace that was read into the same Symbols are known here, too.
+  /// Makes frames of another trace, read into the same Symbols, known here, too.
   void know(const ProbeNames* other) {
     own_frames_.insert(other->own_frames_.begin(), other->own_frames_.end());
     python_.insert(other->python_.begin(), other->python_.end());

@@ -44,7 +44,7 @@ std::int64_t ProbeTrace::end_realtime_us() const {
 }
 
 double ProbeTrace::duration_s() const {
-  // The file is made after the first process has begun.
+  // The file is created after the first process has started.
   std::int64_t begin_us = info_.begin_realtime_us;
   for (const auto& process : processes_)
     if (begin_us == 0 || process->process().begin_realtime_us < begin_us)

@@ -52,7 +52,7 @@ void ProcessNames::keep_frame(const probe::Slot& slot) {
   is_python_ = is_python_ || frames[index].is_python;
 }
 
-/// One piece of a text; an empty text has one, too.
+/// Keeps one piece of a text; even an empty text has one.
 void ProcessNames::keep_text(const probe::Slot& slot) {
   std::string& text = texts_[probe::number_of(slot)];
   const std::uint64_t offset = slot.a & 0xffffffffU;

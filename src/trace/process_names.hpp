@@ -14,8 +14,8 @@ namespace vramtrack::trace {
 /// A frame as it was recorded.
 struct RawFrame {
   bool is_python = false;
-  bool is_entry = false;      ///< of Python: the native frames after it called the interpreter's loop
-  std::uint32_t line = 0;     ///< of Python
+  bool is_entry = false;      ///< Python only: the native frames after it called the interpreter's loop
+  std::uint32_t line = 0;     ///< Python only
   std::uint64_t address = 0;  ///< native: the return address; Python: number of the code object
 };
 
@@ -32,22 +32,22 @@ struct MappedModule {
 
 class ProcessNames {
  public:
-  /// Keeps the record if it is one of a frame, text, code object, module, thread or command line. False: it is not.
+  /// Keeps the record if it is of a frame, text, code object, module, thread or command line; else returns false.
   bool take(const probe::Slot& slot);
 
-  /// Empty: not known.
+  /// The text with this number; empty if unknown.
   [[nodiscard]] std::string_view text(std::uint32_t number) const;
-  /// Innermost frame first; empty: not known.
+  /// The frames of a stack, innermost first; empty if unknown.
   [[nodiscard]] const std::vector<RawFrame>& stack(std::uint32_t number) const;
-  /// Empty: not known.
+  /// The name of a thread; empty if unknown.
   [[nodiscard]] std::string_view thread_name(std::uint16_t thread) const;
-  /// Null: not known.
+  /// The code object with this number; null if unknown.
   [[nodiscard]] const CodeObject* code(std::uint32_t number) const;
-  /// The last that was mapped there; null: none.
+  /// The module most recently mapped there; null if none.
   [[nodiscard]] const MappedModule* module_at(std::uint64_t address) const;
-  /// Of the process; empty: not known.
+  /// The command line of the process; empty if unknown.
   [[nodiscard]] std::string_view command() const { return text(command_text_); }
-  /// Whether a stack has frames of Python.
+  /// Whether any stack has Python frames.
   [[nodiscard]] bool is_python() const { return is_python_; }
 
  private:

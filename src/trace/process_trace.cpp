@@ -12,11 +12,11 @@ namespace {
 using probe::Level;
 using probe::Record;
 
-/// For a process that holds more blocks, the last ones are compared.
+/// If a process holds more blocks, only the last ones are compared.
 constexpr std::size_t kMostBirths = 1U << 20U;
 constexpr std::size_t kMostReadings = 4096;
 
-/// The program itself chose the memory for the block, and has to give both back: once nothing is in that memory, it is
+/// Whether the program itself chose the memory for the block, and has to free both: once that memory is empty, it is
 /// not a framework's cache.
 bool is_bound(probe::Call call) {
   return call == probe::Call::vk_bind_buffer || call == probe::Call::vk_bind_image;
@@ -98,8 +98,8 @@ void ProcessTrace::keep_totals(const probe::Slot& slot) {
 
 void ProcessTrace::begin_to_end(std::uint64_t now_us) {
   if (std::exchange(is_ending_, true)) return;
-  // What was released right before, with nothing allocated since, is the exit already: locals end before the
-  // interpreter does. So is most of all memory, as without an interpreter.
+  // Memory freed right before, with no allocation since, already belongs to the exit: locals are freed before the
+  // interpreter ends. So does a release of most memory, as in a program without an interpreter.
   const bool is_of_the_end = now_us - trail_.before().place.time_us <= now_us / 20;
   if (!is_of_the_end && !trail_.is_most()) trail_.forget();
   end_us_ = now_us;
@@ -128,7 +128,7 @@ void ProcessTrace::now_backs(std::uint64_t address, std::uint64_t bytes) {
   extents_.find(address, bytes, [this](std::uint64_t segment) {
     LiveCell* const cell = live_cells_[0].find(segment);
     if (cell == nullptr || cell->is_backing != 0) return;
-    // Its bytes are its blocks' from now on.
+    // From now on, its bytes count as those of its blocks.
     cell->is_backing = 1;
     trail_.erase_unused(segment);
     const Held held = cell->held();
@@ -141,7 +141,7 @@ void ProcessTrace::now_backs(std::uint64_t address, std::uint64_t bytes) {
 
 void ProcessTrace::backs_one_less(std::uint64_t address, std::uint64_t now_us) {
   const auto segment = extents_.unbind(address);
-  // Of what a sample left out, some may lie in it still.
+  // Blocks that were not sampled may still be in it.
   if (!segment || most_interval_ > 0) return;
   LiveCell* const cell = live_cells_[0].find(*segment);
   if (cell == nullptr || cell->is_backing == 0) return;
@@ -178,7 +178,7 @@ void ProcessTrace::give_back(AddressTable<LiveCell>& table, LiveCell* cell, std:
                     live_.backing_bytes, live_.backed_bytes, live_cells_[0].size() + live_cells_[1].size()});
     if (cell->is_backing != 0) live_.backed_bytes -= held.bytes;
     changed(site, held, -1);
-    // What became unused since then was not its site's when the trail began.
+    // A segment that has become unused since then did not count for its site when the trail began.
     if (cell->time_us <= trail_.before().place.time_us && !(is_driver && trail_.erase_unused(cell->address))) {
       const LiveReports::BlockReport* const reported = live_reports_.find(cell->address);
       trail_.add({cell->site, cell->time_us, held, reported == nullptr ? std::nullopt : std::optional(*reported)});
@@ -211,7 +211,7 @@ void ProcessTrace::allocated(const probe::Slot& slot) {
   const std::uint64_t bytes = std::min(slot.bytes, kMostBytes);
   AddressTable<LiveCell>& table = live_cells_[static_cast<std::size_t>(info->level)];
   if (LiveCell* const old = table.find(slot.address)) {
-    ++replaced_;  // its free was never seen
+    ++replaced_;  // its free was not recorded
     give_back(table, old, now_us);
   }
   const std::uint32_t id = sites_.number_of(slot);
@@ -271,7 +271,7 @@ void ProcessTrace::mark(const probe::Slot& slot) {
   floors_.mark(sites_.all(), name, time_us);
 }
 
-/// A segment and its first block share an address: what is reported is about the block.
+/// A segment and its first block share an address; reports are about the block.
 LiveCell* ProcessTrace::named_block(std::uint64_t address) {
   LiveCell* const cell = live_cells_[static_cast<std::size_t>(Level::block)].find(address);
   return cell != nullptr ? cell : live_cells_[static_cast<std::size_t>(Level::driver)].find(address);
@@ -324,7 +324,7 @@ void ProcessTrace::finish(std::uint64_t end_us) {
   trail_ = {};
 }
 
-/// Makes the state that of the moment before the exit.
+/// Restores the state of the moment before the exit.
 void ProcessTrace::return_exit() {
   shown_us_ = trail_.before().place.time_us;
   live_.backing_bytes = trail_.before().backing_bytes;

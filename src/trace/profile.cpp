@@ -17,17 +17,17 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-/// Of CPython's source tree.
+/// Folders of CPython's source tree.
 constexpr std::string_view kCpythonFolders[] = {"Python"sv, "Objects"sv, "Modules"sv, "Programs"sv, "Parser"sv};
 
-/// How close a frame is to code that a person would change; the lowest wins, of equals the innermost.
+/// How close a frame is to code that a person would change; the lowest wins; among equals, the innermost.
 enum Rank { kOwn, kLibrary, kFramework, kStandard, kNative, kNoise };
 
 bool is_python(std::string_view file) {
   return file.ends_with(".py"sv) || file.ends_with(".pyx"sv) || (file.starts_with('<') && file.ends_with('>'));
 }
 
-/// A folder of the path by either separator: Windows writes snapshots, too.
+/// Whether the path has this folder, with either separator, because Windows writes snapshots, too.
 bool has_folder(std::string_view file, std::string_view folder) {
   for (std::size_t at = file.find(folder); at != std::string_view::npos; at = file.find(folder, at + 1)) {
     const bool begins = at == 0 || file[at - 1] == '/' || file[at - 1] == '\\';
@@ -43,7 +43,7 @@ bool is_framework(std::string_view file) {
          contains(file, "/pytorch/torch/") || file.starts_with("torch/");
 }
 
-/// /usr/lib/python3.11/runpy.py, C:\Python311\Lib\runpy.py: Python's own library.
+/// /usr/lib/python3.11/runpy.py, C:\Python311\Lib\runpy.py: whether the file belongs to Python's own library.
 bool is_standard(std::string_view file) {
   if (has_folder(file, "site-packages") || has_folder(file, "dist-packages")) return false;
   if (file.starts_with("<frozen")) return true;
@@ -52,7 +52,7 @@ bool is_standard(std::string_view file) {
   return contains(file, "\\Lib\\") || contains(file, "\\lib\\");
 }
 
-/// The interpreter itself: its binary, or its sources as whoever built it had them.
+/// Whether the file is the interpreter's binary, or one of its sources at any path where it was built.
 bool is_of_cpython(std::string_view file) {
   if (is_interpreter(file)) return true;
   for (const std::string_view part : {"pythonrun.c"sv, "ceval.c"sv, "pycore_ceval.h"sv, "cpython/abstract.h"sv})
@@ -64,7 +64,7 @@ bool is_of_cpython(std::string_view file) {
                                     [file](std::string_view folder) { return has_folder(file, folder); });
 }
 
-/// PyTorch gives an offset in the binary as the line of what it has no name for: "libtorch_cuda.so:68989582 ??".
+/// For code without a name, PyTorch writes an offset in the binary as the line: "libtorch_cuda.so:68989582 ??".
 bool is_nameless(std::string_view name, std::string_view file) {
   return name == "??"sv && !file.empty() && file != "??"sv && !is_python(file);
 }
@@ -114,7 +114,7 @@ Profile live_profile(const Snapshot& snapshot, std::optional<std::uint32_t> devi
 bool is_informative(const Symbols& symbols, FrameId frame) {
   const std::string_view name = symbols.name(frame);
   const std::string_view file = symbols.file(frame);
-  // CPython's own functions; symbolizers often give its static ones the name of a neighbour (PyUnicode_Tailmatch).
+  // CPython's own functions; symbolizers often name its static ones after a neighbour (PyUnicode_Tailmatch).
   const bool is_cpython = (name.starts_with("Py"sv) && name.size() > 2 && name[2] >= 'A' && name[2] <= 'Z') ||
                           name.starts_with("_Py"sv) || name.starts_with("method_vectorcall"sv) ||
                           name.starts_with("slot_tp_"sv) || name.starts_with("cfunction_"sv);

@@ -7,12 +7,12 @@
 namespace vramtrack::trace {
 namespace {
 
-constexpr std::size_t kScales[] = {1, 2, 4};  ///< windows that are joined to one
+constexpr std::size_t kScales[] = {1, 2, 4};  ///< numbers of windows that are joined into one
 constexpr std::int64_t kSteadyOneIn = 3;
 /// The last two windows of a rise must bring this much of what its first two brought.
 constexpr double kSlow = 0.6;
 constexpr std::int64_t kLeastShareOneIn = 100;
-/// Of the sites that allocated before, this many must still do; and in so many of the windows to count as one.
+/// This share of the sites that allocated before must still do so. A site counts if it did in this many windows.
 constexpr double kStillRuns = 0.8;
 constexpr std::size_t kOften = 4;
 
@@ -22,7 +22,7 @@ std::int64_t window_at(double time_s) {
 
 }  // namespace
 
-/// Up to and with `window`: nothing changed meanwhile.
+/// Fills the windows up to and including `window`, during which nothing changed.
 void RecentGrowth::fill(Site& site, std::int64_t window) {
   for (std::int64_t next = std::max(site.window + 1, window - static_cast<std::int64_t>(kWindows) + 1); next <= window;
        ++next)
@@ -74,7 +74,7 @@ void RecentGrowth::free(std::uint64_t address, double time_s) {
   change(block.site, -static_cast<std::int64_t>(block.bytes), -1, time_s);
 }
 
-/// The last ones up to `last`, oldest first, `joined` to one each; no older than the site.
+/// The last windows up to `last`, oldest first, each joined from `joined` ones; none older than the site.
 std::vector<RecentGrowth::Window> RecentGrowth::joined_windows(const Site& site, std::size_t joined,
                                                                std::int64_t last) const {
   std::vector<Window> out;
@@ -83,7 +83,7 @@ std::vector<RecentGrowth::Window> RecentGrowth::joined_windows(const Site& site,
   for (std::int64_t end = last; end - step + 1 >= oldest; end -= step) {
     Window sum;
     for (std::int64_t at = end - step + 1; at <= end; ++at) {
-      // Before it came, a site held nothing.
+      // Before its first allocation, a site held nothing.
       const Window each = at < site.first ? Window{} : site.windows[static_cast<std::size_t>(at) % kWindows];
       const bool is_first = at == end - step + 1;
       sum.bytes = is_first ? each.bytes : std::min(sum.bytes, each.bytes);
@@ -108,7 +108,7 @@ std::optional<RecentRise> RecentGrowth::rise_of(SiteNumber number, std::size_t j
     --onset;
   if (n - 1 - onset < kRises || onset < kRises) return std::nullopt;
   std::int64_t least = std::numeric_limits<std::int64_t>::max(), most = 0;
-  for (std::size_t i = onset + 2; i < n; ++i) {  // the first is a part of a window
+  for (std::size_t i = onset + 2; i < n; ++i) {  // the first rise covers only part of a window
     const std::int64_t rise = windows[i].bytes - windows[i - 1].bytes;
     least = std::min(least, rise);
     most = std::max(most, rise);
@@ -127,7 +127,7 @@ std::optional<RecentRise> RecentGrowth::rise_of(SiteNumber number, std::size_t j
     fall = std::max(fall, highest - windows[i].bytes);
   }
   if (2 * fall > out.bytes) return std::nullopt;
-  // What ran in the windows before the rise, and of that what runs in the last ones.
+  // Count the sites that allocated in the windows before the rise, and those of them that still do in the last.
   std::size_t before = 0, still = 0;
   for (const Site& site : sites_) {
     if (site.window < 0) continue;
@@ -146,7 +146,7 @@ std::optional<RecentRise> RecentGrowth::rise_of(SiteNumber number, std::size_t j
   const double end_s = static_cast<double>(last + 1) * kWindow_s;
   const double onset_s = end_s - static_cast<double>(n - onset) * window_s;
   out.since_s = out.first_s = onset_s + windows[onset].first_s;
-  // The windows' floors rise by what each brings.
+  // The floors of the windows rise by the growth in each window.
   out.bytes_per_s = static_cast<double>(windows[n - 1].bytes - windows[onset + 1].bytes) /
                     (static_cast<double>(n - 2 - onset) * window_s);
   return out;
@@ -154,7 +154,7 @@ std::optional<RecentRise> RecentGrowth::rise_of(SiteNumber number, std::size_t j
 
 std::vector<RecentRise> RecentGrowth::rises(double now_s) {
   std::vector<RecentRise> out;
-  const std::int64_t last = window_at(now_s) - 1;  // the last that is over
+  const std::int64_t last = window_at(now_s) - 1;  // the last completed window
   if (is_over_ || begin_ < 0 || last <= looked_) return out;
   looked_ = last;
   for (Site& site : sites_)

@@ -1,6 +1,6 @@
-// RecentGrowth: which sites of a running program have begun to grow a short while ago, however long the program has
-// run well before. The judgement of a whole run (site_growth.hpp) cannot say so yet: there, half a minute at the end of
-// an hour is nothing. Pure: no clock, no I/O.
+// RecentGrowth: finds sites of a running program that began to grow a short while ago, however long the program ran
+// well before. The judgement of a whole run (site_growth.hpp) cannot detect this yet, because there half a minute at
+// the end of an hour is negligible. Pure: no clock, no I/O.
 #pragma once
 
 #include <array>
@@ -17,42 +17,42 @@ namespace vramtrack::trace {
 /// A site that has begun to rise.
 struct RecentRise {
   SiteNumber site = 0;
-  double since_s = 0;  ///< when it began, on the clock of the events
+  double since_s = 0;  ///< when the rise began, on the clock of the events
   std::int64_t bytes = 0, blocks = 0;
   double bytes_per_s = 0;
-  double first_s = 0;  ///< of its first allocation from then on: orders the lines of one step
+  double first_s = 0;  ///< time of its first allocation from then on; orders the lines of one step
 };
 
-/// Keeps, for each site, the least that it held in each of the last windows of 2.5 s. A site has begun to rise, looked
-/// at in windows of 2.5, 5 or 10 s, if
-///   * the least that it held is above that of the window before in kRises windows, the last ones that are over, in
-///     bytes and blocks, by a third or more of the greatest rise each time, and at its end by three fifths or more of
-///     its beginning: what fills slows down;
-///   * before, it did not rise for as many windows, and released less than half of what it has gained;
-///   * what allocated in those windows before still allocates: else the program is in another phase (loading,
-///     evaluation), in which other code keeps other memory for a while;
-///   * it gained kManyBlocks, or a hundredth of what is live.
+/// Keeps the minimum that each site held in each of the last windows of 2.5 s. A site has begun to rise if, in windows
+/// of 2.5, 5 or 10 s,
+///   * its minimum is above that of the previous window in the last kRises completed windows, in bytes and blocks, each
+///     time by at least a third of the greatest rise, and the rise at the end is at least three fifths of that at the
+///     beginning (a cache that fills slows down);
+///   * before that, it did not rise for as many windows, and released less than half of what it has gained;
+///   * the sites that allocated in those earlier windows still allocate; otherwise the program is in another phase
+///     (loading, evaluation), in which other code keeps other memory for a while;
+///   * it gained kManyBlocks, or a hundredth of live memory.
 /// A rise of one block every 2.5 s is reported 18 s after it began, one of a block every 10 s after a minute. A cache
-/// that fills at a steady pace for as long looks the same.
+/// that fills steadily for that long looks the same.
 ///
-/// Of one process. Not thread-safe. Cost: some 50 ns an event. Memory: 40 bytes a live block, up to kMostBlocks; then
-/// nothing is reported any more. 1.4 KiB a site, up to kMostSites; later ones are ignored.
+/// For one process. Not thread-safe. Cost: some 50 ns per event. Memory: 40 bytes per live block, up to kMostBlocks,
+/// after which nothing is reported; 1.4 KiB per site, up to kMostSites; later sites are ignored.
 class RecentGrowth {
  public:
   static constexpr double kWindow_s = 2.5;
-  static constexpr std::size_t kWindows = 56;  ///< that are kept: a rise and what was before, at the coarsest scale
+  static constexpr std::size_t kWindows = 56;  ///< windows kept: a rise and the time before it, at the coarsest scale
   static constexpr std::size_t kRises = 6;
   static constexpr std::int64_t kManyBlocks = 24;
   static constexpr std::size_t kMostBlocks = std::size_t{1} << 20U;
   static constexpr std::size_t kMostSites = 4096;
 
-  /// Times must not decrease. A block that is live at the address was released, unseen.
+  /// Times must not decrease. A live block at the address was released without a record.
   void allocate(std::uint64_t address, std::uint64_t bytes, SiteNumber site, double time_s);
   void free(std::uint64_t address, double time_s);
 
-  /// What the site holds; 0 if nothing is reported any more.
+  /// The bytes that the site holds; 0 once nothing is reported any more.
   [[nodiscard]] std::int64_t live_bytes(SiteNumber site) const { return site < sites_.size() ? sites_[site].bytes : 0; }
-  /// The sites that have begun to rise by now, at most once in kWindow_s and each of them once.
+  /// The sites that have begun to rise by now, each once. Evaluated at most once per kWindow_s.
   std::vector<RecentRise> rises(double now_s);
 
  private:
@@ -63,15 +63,15 @@ class RecentGrowth {
     [[nodiscard]] bool is_used() const { return used; }
   };
   struct Window {
-    std::int64_t bytes = 0, blocks = 0;  ///< the least
+    std::int64_t bytes = 0, blocks = 0;  ///< the minimum
     std::uint32_t allocations = 0;
-    float first_s = 0;  ///< of the first of them, since the window began
+    float first_s = 0;  ///< when the first of them came, since the window began
   };
   struct Site {
     std::array<Window, kWindows> windows;  ///< by number, modulo kWindows
     std::int64_t bytes = 0, blocks = 0;
-    std::int64_t window = -1;  ///< the last that is filled
-    std::int64_t first = 0;    ///< in which it came
+    std::int64_t window = -1;  ///< the last filled window
+    std::int64_t first = 0;    ///< the window of its first allocation
     bool is_reported = false;
   };
 

@@ -7,15 +7,15 @@
 namespace vramtrack::trace {
 namespace {
 
-/// A leak is judged by fewer stretches than this, each of whole fine stretches.
+/// A leak is judged by fewer stretches than this, each made of whole fine stretches.
 constexpr std::size_t kMostStretches = 48;
-/// How finely a late rise is looked for: 4 of 96 stretches are the last 8 % of a loop that took and gave back before.
+/// The resolution of the search for a late rise: 4 of 96 stretches are the last 8 % of a loop that was balanced before.
 constexpr std::size_t kMostFineStretches = 192;
-/// With more sites than this, no finer than a leak needs.
+/// With more sites than this, the stretches are no finer than a leak needs.
 constexpr std::size_t kMostFineSites = 16'384;
 constexpr std::size_t kMostEpochs = 96;
 
-/// Appends the floor of stretch `index`; leading ones that are nothing are only counted.
+/// Appends the floor of stretch `index`; leading zeros are only counted.
 void push_floor(std::vector<Floor>& floors, std::uint32_t& first, std::size_t index, const Held& low) {
   if (floors.empty()) {
     if (low.bytes <= 0 && low.blocks <= 0) return;
@@ -24,7 +24,7 @@ void push_floor(std::vector<Floor>& floors, std::uint32_t& first, std::size_t in
   floors.push_back({low.bytes, low.blocks});
 }
 
-/// Pairs of neighbours become one. A pair that began before the first floor was nothing.
+/// Joins pairs of neighbours. A pair that began before the first floor was zero.
 void join_pairs(std::vector<Floor>& floors, std::uint32_t& first) {
   if (floors.empty()) return;
   std::vector<Floor> joined;
@@ -47,7 +47,7 @@ Floor floor_at(const std::vector<Floor>& floors, std::uint32_t first, std::size_
   return index < first || index - first >= floors.size() ? Floor{} : floors[index - first];
 }
 
-/// "epoch 12" and "epoch 13" are one name.
+/// So that "epoch 12" and "epoch 13" have one name.
 std::string without_digits(std::string_view name) {
   std::string out;
   for (const char c : name)
@@ -89,7 +89,7 @@ void RunFloors::close_epoch(std::vector<CallSite>& sites) {
   if (epoch_names_.size() < kMostEpochs) return;
   for (CallSite& site : sites) join_pairs(site.epochs, site.first_epoch);
   epoch_names_ = every_second(epoch_names_, 0);
-  epoch_marks_ *= 2;  // those to come are as long
+  epoch_marks_ *= 2;  // later epochs are as long
 }
 
 void RunFloors::finish(std::vector<CallSite>& sites, const std::optional<Place>& exit) {
@@ -97,7 +97,7 @@ void RunFloors::finish(std::vector<CallSite>& sites, const std::optional<Place>&
   fine_stretches_ = stretch_ends_us_.size();
   if (exit) {
     fine_stretches_ = std::min(fine_stretches_, exit->stretches >> (joins_ - exit->joins));
-    // The last epoch ended with it.
+    // The exit ended the last epoch.
     if (is_in_epoch_ && exit->time_us >= epoch_begin_us_)
       for (CallSite& site : sites) site.epoch = site.live;
   }

@@ -53,7 +53,7 @@ std::vector<OomSite> sites_at(const ProcessTrace& process, ProbeNames& names, co
   return sites;
 }
 
-/// As they were noted at the failure: a run may have several.
+/// Uses the records made at this failure, because a run may have several.
 void find_others(const ProbeTrace& trace, const std::string& uuid, std::int64_t failed_us, RunOom& oom) {
   constexpr std::int64_t kOneLookUs = 2'000'000;
   std::int64_t nearest = std::numeric_limits<std::int64_t>::max();
@@ -84,7 +84,7 @@ std::string refusal(const RunOom& oom) {
                      oom.limit_bytes == 0 ? "" : " of " + size(oom.limit_bytes));
 }
 
-/// Decides the cause: something with a share of one half is what would have to change.
+/// Decides on the cause: whatever accounts for half of the memory would have to change.
 void conclude(RunOom& oom, const TraceReport& report, const Symbols& symbols) {
   std::int64_t leaked = 0;
   for (const OomSite& site : oom.sites)

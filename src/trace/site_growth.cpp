@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kMostFloors = 64;
 constexpr double kSlowErrorRate = 0.1;
 
-/// Whether the last third rises by less than the first third did, and not by chance.
+/// Whether the last third rises by less than the first third, and not by chance.
 bool slows_down(std::span<const Floor> floors) {
   const std::size_t third = (floors.size() - 1) / 3;
   if (third == 0) return false;
@@ -22,7 +22,7 @@ bool slows_down(std::span<const Floor> floors) {
   const std::int64_t early = floors[third].blocks - floors[0].blocks;
   const std::int64_t late = floors[last].blocks - floors[last - third].blocks;
   if (early <= 0 || late < 0 || early + late > 10'000) return true;
-  // Of blocks that come at one rate, as many fall into either third.
+  // Blocks that arrive at a constant rate are equally likely to fall into either third.
   return late < early &&
          binomial_cdf(static_cast<std::size_t>(late), static_cast<std::size_t>(late + early), 0.5) < kSlowErrorRate;
 }
@@ -38,7 +38,7 @@ std::int64_t largest_fall(std::span<const Floor> floors) {
   return fall;
 }
 
-/// Of a program that marks each of thousands of steps.
+/// The limit on epochs, for a program that marks each of thousands of steps.
 constexpr std::size_t kMostEpochParts = 24;
 
 bool rises_every_time(std::span<const Floor> floors) {
@@ -46,7 +46,7 @@ bool rises_every_time(std::span<const Floor> floors) {
                             [](const Floor& a, const Floor& b) { return b.bytes <= a.bytes; }) == floors.end();
 }
 
-/// All but the error rate: a `leak` here is one if its p-value holds among all sites.
+/// Judges everything but the error rate: a `leak` is confirmed only if its p-value holds among all sites.
 SiteJudgement shape_of(std::span<const Floor> floors) {
   SiteJudgement out;
   const std::size_t n = floors.size();
@@ -75,12 +75,12 @@ SiteJudgement shape_of(std::span<const Floor> floors) {
     out.shape = SiteShape::unsure;
   else
     out.shape = SiteShape::leak;
-  // Churn: a floor that is no higher at the end than it was ever before.
+  // Churn: the floor is no higher at the end than at some earlier time.
   if (out.shape == SiteShape::given_back && 4 * out.growth_bytes < fall) out.shape = SiteShape::flat;
   return out;
 }
 
-/// Holm's step-down over all sites; what does not pass is not a leak.
+/// Applies Holm's step-down over all sites; a site that does not pass is not a leak.
 void hold_error_rate(std::vector<SiteJudgement>& sites) {
   std::vector<std::size_t> order(sites.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -165,9 +165,9 @@ std::vector<SiteJudgement> judge_epochs(std::span<const std::vector<Floor>> site
   std::vector<SiteJudgement> out;
   bool are_few = true;
   for (std::size_t i = 0; i < sites.size(); ++i) {
-    // Many epochs are as many parts as the exact test is quick for; each is as long as the others.
+    // Join many epochs into parts of equal length, no more than the exact test can handle quickly.
     const std::vector<Floor> all = joined_floors(sites[i], kMostEpochParts);
-    // The first of many is the program's start.
+    // If there are many, the first is the program's start.
     const std::size_t start = all.size() > kLeastParts ? std::max<std::size_t>(1, all.size() / 6) : 0;
     const auto floors = std::span(all).subspan(std::min(start, all.size()));
     are_few = floors.size() < kLeastParts;

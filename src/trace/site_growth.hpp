@@ -9,7 +9,7 @@
 
 namespace vramtrack::trace {
 
-/// The least that a site held during one stretch of the run.
+/// The minimum that a site held during one stretch of the run.
 struct Floor {
   std::int64_t bytes = 0;
   std::int64_t blocks = 0;
@@ -17,10 +17,10 @@ struct Floor {
 
 /// How the memory of a site changes over the run.
 enum class SiteShape : std::uint8_t {
-  flat,        ///< its floors do not rise: churn, or held from the start
+  flat,        ///< its floors do not rise: churn, or memory held from the start
   warm_up,     ///< it rose early and stopped
-  filling,     ///< it still rises, but more and more slowly: a cache that fills
-  given_back,  ///< it rose and fell: what an epoch keeps until its end
+  filling,     ///< it still rises, but ever more slowly: a cache that fills
+  given_back,  ///< it rose and fell: memory that an epoch keeps until its end
   unsure,      ///< it rose, but no more than chance or too few blocks allow
   late,        ///< it began to rise late and rises to the end: a leak, or a last step that needs more (rises_late())
   leak,        ///< it rises to the end
@@ -29,35 +29,35 @@ std::string_view shape_name(SiteShape shape);
 
 struct SiteJudgement {
   SiteShape shape = SiteShape::flat;
-  std::int64_t growth_bytes = 0;  ///< from the first floor that is judged to the last
+  std::int64_t growth_bytes = 0;  ///< from the first judged floor to the last
   std::int64_t growth_blocks = 0;
-  std::int64_t least_growth_bytes = 0;  ///< lower bound of it over the second half
-  double p_value = 1;                   ///< the p-value of such an order of the floors by chance, for this site alone
+  std::int64_t least_growth_bytes = 0;  ///< lower bound of the growth over the second half
+  double p_value = 1;                   ///< probability of such an order of the floors by chance, for this site alone
 };
 
-/// The share of healthy programs in which any site may be named.
+/// The share of healthy programs in which any site may be reported.
 inline constexpr double kSiteErrorRate = 0.01;
-/// Stretches that a run is divided into; the first sixth is its start and not judged.
+/// The number of stretches that a run is divided into; the first sixth is its start and is not judged.
 inline constexpr std::size_t kRunParts = 12;
 /// With fewer floors, nothing can be shown at the error rate.
 inline constexpr std::size_t kLeastParts = 6;
-/// The fewest epochs marked by the program that are enough.
+/// The fewest epochs, marked by the program, that are enough.
 inline constexpr std::size_t kLeastEpochs = 3;
 
-/// Judges all sites of a program together: `sites[i]` is the floors of one site in equal stretches of the run, oldest
-/// first, all of the same length. A site leaks if
+/// Judges all sites of a program together: `sites[i]` has the floors of one site in equal stretches of the run, oldest
+/// first; all have the same size. A site leaks if
 ///   * its floors rise, by the one-sided test of Mann (1945) and Kendall (1975), exact, at kSiteErrorRate over all
 ///   sites
 ///     (Holm 1979);
 ///   * the rise continues: the lower bound of the growth over the second half is greater than zero;
-///   * at least as many blocks stay as there are floors, or one block is ever replaced by a larger one;
-///   * the rise is as fast at the end as at the beginning, as far as counts can show; and it was never given back.
+///   * at least as many blocks stay as there are floors, or one block is repeatedly replaced by a larger one;
+///   * the rise is as fast at the end as at the beginning, as far as counts can show, and the memory was never freed.
 /// Pure. Cost: O(sites * floors^2).
 std::vector<SiteJudgement> judge_stretches(std::span<const std::vector<Floor>> sites);
 
-/// The same over epochs that the program marked, each with the floor of one epoch. Fewer than kLeastParts of them
-/// cannot pass the test: then a site leaks if it rises in every epoch by more blocks than it releases of earlier
-/// epochs. `returned[i]`: blocks of earlier epochs that site i released.
+/// The same over epochs that the program marked, with one floor per epoch. Fewer than kLeastParts epochs cannot pass
+/// the test; then a site leaks if it rises in every epoch by more blocks than it releases from earlier epochs.
+/// `returned[i]`: blocks of earlier epochs that site i released.
 std::vector<SiteJudgement> judge_epochs(std::span<const std::vector<Floor>> sites,
                                         std::span<const std::uint64_t> returned);
 
@@ -68,7 +68,7 @@ std::vector<SiteJudgement> judge_epochs(std::span<const std::vector<Floor>> site
 bool rises_late(std::span<const Floor> floors);
 inline constexpr std::size_t kLeastLateRises = 3;
 
-/// `floors` (at least one) as at most `parts` of nearly equal length: the least of each.
+/// Joins `floors` (at least one) into at most `parts` of nearly equal length: the minimum of each.
 std::vector<Floor> joined_floors(std::span<const Floor> floors, std::size_t parts);
 
 }  // namespace vramtrack::trace

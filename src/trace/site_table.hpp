@@ -1,4 +1,4 @@
-// SiteTable: the call sites of a process by the records of their allocations.
+// SiteTable: finds the call sites of a process from the records of their allocations.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace vramtrack::trace {
 
-/// probe::info_of() in constant time; null: there is no such call.
+/// probe::info_of() in constant time; null if there is no such call.
 const probe::CallInfo* call_info(probe::Call call);
 
 class SiteTable {
@@ -27,7 +27,7 @@ class SiteTable {
   [[nodiscard]] const std::vector<CallSite>& all() const { return all_; }
 
  private:
-  static constexpr std::uint64_t kKey = 0xffffffff00ffff00;  ///< of a slot's head: call, device and stack
+  static constexpr std::uint64_t kKey = 0xffffffff00ffff00;  ///< mask of a slot's head: call, device and stack
   std::uint32_t find_or_add(std::uint64_t key, const probe::Slot& slot);
 
   std::vector<CallSite> all_;

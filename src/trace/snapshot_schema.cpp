@@ -36,7 +36,7 @@ constexpr std::array<std::string_view, 20> kRoleNames = {"value",
 
 }  // namespace
 
-// One list for enum and table (clang-format never comes to rest with it).
+// One list for enum and table (clang-format does not converge on it).
 // clang-format off
 #define VRAMTRACK_SNAPSHOT_WORDS(X) \
   X(segments) X(device_traces) X(host_segments) X(host_traces) X(allocator_settings) X(external_annotations) \
@@ -192,7 +192,7 @@ std::uint8_t SnapshotSchema::role_of(const Slot& parent, StringId key, bool is_d
       case kTrace:
         return kEvent;
       case kTraces:
-        return parent.is_host ? kEvent : kNone;  // those of the host have no device, and so no list for each
+        return parent.is_host ? kEvent : kNone;  // host traces have no device, so there is no list per device
       case kAnnotations:
         return kAnnotation;
       case kReports:
@@ -260,9 +260,9 @@ void SnapshotSchema::opened(Slot& child, const Slot* parent, StringId key, std::
       }
       break;
     case kTrace:
-      // Lists before this one that were appended already, and those that wait on the stack.
+      // Count the lists that were appended before, and those that wait on the stack.
       child.index = static_cast<std::uint32_t>(parent->index + position);
-      if (child.index < kMostDevices) trace_at(child.is_host, child.index);  // more are refused as they are appended
+      if (child.index < kMostDevices) trace_at(child.is_host, child.index);  // more are refused when appended
       break;
     case kSegment:
     case kBlocks:
@@ -302,14 +302,14 @@ bool SnapshotSchema::set(Slot& slot, StringId key, Value value) {
       if (value.tag != Tag::string) return wrong(slot, key, value, "a string");
       break;
     case Kind::label:
-      if (value.tag != Tag::string) return true;  // a label of another kind is none
+      if (value.tag != Tag::string) return true;  // ignore a label of another kind
       break;
     case Kind::stack:
       if (value.tag == Tag::record && bits == 0) break;
       if (value.tag != Tag::stack) return wrong(slot, key, value, "a list of frames");
       break;
     case Kind::pool:
-      if (value.tag != Tag::pair) return true;  // ids beyond 32 bits, or none
+      if (value.tag != Tag::pair) return true;  // ids of more than 32 bits, or none
       break;
     case Kind::record:
       if (value.tag != Tag::record && (value.tag != Tag::repeated || bits != 0))
@@ -341,7 +341,7 @@ bool SnapshotSchema::append(Slot& slot, Value value) {
     return true;
   }
   if (slot.role == kForward) {
-    // What has another form is left out: these lines are words for a person.
+    // Leave out other types: these lines are text for a person.
     if (value.tag == Tag::string)
       if (const auto frame = traceback_frame(symbols_.text(static_cast<StringId>(value.bits))))
         slot.frames.push_back(*frame);
@@ -349,7 +349,7 @@ bool SnapshotSchema::append(Slot& slot, Value value) {
   }
   if (slot.role == kHistory) {
     if (value.tag != Tag::item) return bad(fmt::format("a history holds {}", tag_words(value.tag)));
-    // The first is the latest: the block's own, the others are of what lay there before.
+    // The first is the latest and the block's own; the others describe earlier blocks there.
     if (!slot.has(0)) {
       slot.present = 1;
       slot.fields[0] = value.bits;
@@ -375,7 +375,7 @@ bool SnapshotSchema::seal(Slot& slot, Value& out) {
              Tag::frame};
       return true;
     case kForward:
-      std::reverse(slot.frames.begin(), slot.frames.end());  // a traceback ends with the innermost
+      std::reverse(slot.frames.begin(), slot.frames.end());  // a traceback ends with the innermost frame
       [[fallthrough]];
     case kFrames:
       out = {index_of(symbols_.intern(slot.frames)), Tag::stack};
@@ -433,10 +433,10 @@ std::optional<FrameId> SnapshotSchema::traceback_frame(std::string_view text) {
   if (after == digits || !text.substr(static_cast<std::size_t>(after - text.data())).starts_with(kName))
     return std::nullopt;
   std::string_view name = text.substr(static_cast<std::size_t>(after - text.data()) + kName.size());
-  // Its line of source follows, behind what was a line feed before the text was made printable.
+  // Its source line follows, after a line feed that was replaced to make the text printable.
   name = name.substr(0, name.find_first_of("?\n "));
   const std::string_view path = text.substr(file + kFile.size(), line - file - kFile.size());
-  // Its line holds memory of its own as well, which is another site.
+  // That line also holds memory of its own, at another site.
   return symbols_.intern(Frame{symbols_.intern(fmt::format("backward() of {}", name)), symbols_.intern(path), number});
 }
 
@@ -497,7 +497,7 @@ bool SnapshotSchema::seal_event(Slot& slot) {
   if (keep_events_ || origin.is_labelled()) event.origin = snapshot_.origins.intern(origin) & kOriginMask;
   // Before annotations had a list of their own (2.4), spans were entries whose only frame is the name.
   if (action == k_user_defined) annotate_spans(event, slot.index);
-  // A size beyond this is not memory's, and the sums must not overflow.
+  // No memory is this large, and the sums must not overflow.
   if (event.size_bytes >> 56 != 0) return bad(fmt::format("a trace entry of {} bytes", event.size_bytes));
 
   DeviceTrace& trace = trace_at(slot.is_host, slot.index);
@@ -516,10 +516,10 @@ bool SnapshotSchema::seal_event(Slot& slot) {
   } else if (event.action == Action::free_requested) {
     trace.net_bytes -= static_cast<std::int64_t>(event.size_bytes);
   }
-  // Of all entries, whichever way they count: no sum that is made of them later can overflow.
+  // Add up all entries, whatever their sign, so that no later sum of them can overflow.
   trace_bytes_ += event.size_bytes;
   if (trace_bytes_ >> 61 != 0) return bad("the sizes of the trace entries add up to more than any device can move");
-  // The segments of the blocks show their pool: to label by it as well would follow every block of a graph.
+  // The segments show the pool of their blocks; labelling by pool as well would track every block of a graph.
   if (!slot.is_host) labels_.take(slot.index, event, origin.is_labelled() ? origin : Origin{});
   if (keep_events_) trace.events.push_back(event);
   return true;
@@ -558,7 +558,7 @@ bool SnapshotSchema::seal_block(Slot& slot) {
 }
 
 bool SnapshotSchema::seal_segment(Slot& slot) {
-  // Every PyTorch that has snapshots says both; it also keeps what a few bytes of a file can make us hold in bounds.
+  // Every PyTorch with snapshots writes both; the check also bounds the memory that a few bytes of a file can cost.
   if (!slot.has(segment::address) || !slot.has(segment::total))
     return bad("a segment without its address or total_size: this is not a snapshot");
   Segment segment;
@@ -606,7 +606,7 @@ void SnapshotSchema::seal_oom_note(const Slot& slot) {
   if (!slot.has(oom_note::asked)) return;
   OomNote out;
   out.device = static_cast<std::uint32_t>(std::min<std::uint64_t>(slot.get(oom_note::device), kMostDevices));
-  // No device has more, and no sum that is made of them may overflow.
+  // No device has more, and no sum of these may overflow.
   const auto bytes = [&slot](unsigned field) { return std::min<std::uint64_t>(slot.get(field), 1ULL << 56); };
   out.asked_bytes = bytes(oom_note::asked);
   out.device_free_bytes = bytes(oom_note::device_free);

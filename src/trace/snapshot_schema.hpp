@@ -1,4 +1,4 @@
-// SnapshotSchema: what of a pickle is a segment, a block, an event, a frame; fills a Snapshot as PickleMachine reads.
+// SnapshotSchema: finds segments, blocks, events, frames in a pickle, and fills a Snapshot while PickleMachine reads.
 #pragma once
 
 #include <array>
@@ -48,16 +48,16 @@ class SnapshotSchema {
   struct Slot {
     std::uint8_t role = kNone;
     bool is_dict = false;
-    bool is_host = false;  ///< of host_segments or host_traces
+    bool is_host = false;  ///< belongs to host_segments or host_traces
     bool is_filled = false;
     std::uint16_t present = 0;   ///< bit i: field i was in the dict
-    std::uint16_t negative = 0;  ///< bit i: and is below zero
-    std::uint32_t index = 0;     ///< for a trace and its events: which trace
+    std::uint16_t negative = 0;  ///< bit i: field i is negative
+    std::uint32_t index = 0;     ///< for a trace and its events: the number of the trace
     std::uint64_t memo = 0;
     std::size_t at = 0;
-    std::size_t first_block = 0;  ///< of a segment and its list of blocks
+    std::size_t first_block = 0;  ///< for a segment and its list of blocks
     std::array<std::uint64_t, kMostFields> fields{};
-    std::vector<FrameId> frames;  ///< of a list of frames, and of the lines of a forward pass
+    std::vector<FrameId> frames;  ///< for a list of frames, and the lines of a forward pass
 
     [[nodiscard]] bool has(unsigned field) const { return ((present >> field) & 1U) != 0; }
     [[nodiscard]] std::uint64_t get(unsigned field, std::uint64_t otherwise = 0) const {
@@ -74,15 +74,15 @@ class SnapshotSchema {
   bool append(Slot& slot, Value value);
   bool seal(Slot& slot, Value& out);
 
-  /// After STOP: false when there was nothing of a snapshot in it.
+  /// Call after STOP; false if the pickle contained nothing of a snapshot.
   bool finish();
 
   std::string error;
 
  private:
-  /// The strings that the format gives a meaning; see kWords.
+  /// The strings with a meaning in the format; see kWords.
   enum Word : std::uint8_t;
-  /// What a field takes.
+  /// The type of value that a field takes.
   enum class Kind : std::uint8_t { skip, integer, boolean, real, string, label, stack, pool, record, item };
   struct Field {
     Kind kind = Kind::skip;
@@ -104,10 +104,10 @@ class SnapshotSchema {
   void seal_settings(const Slot& slot);
   void seal_oom_note(const Slot& slot);
   Origin origin_of(const Slot& slot) const;
-  /// "backward() of forward" of "File "train.py", line 12, in forward", as Python's traceback writes it; nullopt:
-  /// something else.
+  /// Turns a line of Python's traceback such as "File "train.py", line 12, in forward" into "backward() of forward";
+  /// nullopt for any other text.
   std::optional<FrameId> traceback_frame(std::string_view text);
-  /// For an allocation of the backward pass: its own frames, and below them those that built its part of the graph.
+  /// For an allocation in the backward pass: its own frames, then those that built its part of the graph.
   StackId stack_of(const Slot& slot, unsigned frames, unsigned forward);
   void annotate_spans(const AllocEvent& event, std::uint32_t device);
   void label_blocks();
@@ -123,7 +123,7 @@ class SnapshotSchema {
     std::uint64_t address = 0, real_bytes = 0;
     StackId stack = kNoStack;
   };
-  std::vector<HistoryItem> history_;  ///< the history of the block that is being read
+  std::vector<HistoryItem> history_;  ///< the history of the block being read
   struct BlockReport {
     std::uint64_t address = 0;
     Category category = Category::unknown;

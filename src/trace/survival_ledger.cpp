@@ -9,7 +9,7 @@
 namespace vramtrack::trace {
 namespace {
 
-/// Of Limits::blocks: what may remain after a thinning, and what the sites at the top may keep of it at most.
+/// Shares of Limits::blocks: what may remain after thinning, and the most that the top sites may keep.
 constexpr double kLeft = 0.75;
 constexpr double kTopShare = 0.5;
 /// With fewer blocks than this share, new blocks are exact again.
@@ -36,12 +36,12 @@ SurvivalLedger::Account& SurvivalLedger::owner(const Block& block) {
   return account.serial == block.serial ? account : rest_;
 }
 
-/// The stretch that the window lies in; a new one if it is younger than all.
+/// The stretch that contains the window; a new one if the window is the newest.
 SurvivalLedger::Windows& SurvivalLedger::windows_at(Account& account, std::uint32_t window) {
   std::vector<Windows>& all = account.windows;
   if (all.empty() || all.back().last < window) {
     if (all.size() == kMostCohorts) {
-      // What lies further back is kept more coarsely: the older half, two by two.
+      // Keep the older half more coarsely: join it in pairs.
       std::size_t kept = 0;
       for (std::size_t i = 0; i < all.size(); ++i) {
         if (i % 2 == 1 && i < kMostCohorts / 2) {
@@ -69,13 +69,13 @@ void SurvivalLedger::count(const Block& block, double sign) {
   const double bytes = static_cast<double>(block.bytes), stands_for = block.stands_for();
   account.live_bytes += sign * stands_for;
   account.live_blocks += sign * (bytes > 0 ? stands_for / bytes : 1);
-  // Of the estimator: (1 - p) / p² * bytes², with p = bytes / threshold.
+  // Variance of the estimator: (1 - p) / p² * bytes², with p = bytes / threshold.
   account.variance += sign * stands_for * (stands_for - bytes);
   windows_at(account, block.window).live_bytes += sign * stands_for;
   live_bytes_ += sign * stands_for;
 }
 
-/// Leaves what it knows of the site that holds least to rest_.
+/// Moves the account of the site that holds the least into rest_.
 void SurvivalLedger::make_room() {
   const auto least = std::min_element(accounts_.begin(), accounts_.end(),
                                       [](const Account& a, const Account& b) { return a.live_bytes < b.live_bytes; });
@@ -88,7 +88,7 @@ void SurvivalLedger::make_room() {
   std::vector<Windows> all;
   std::merge(rest_.windows.begin(), rest_.windows.end(), least->windows.begin(), least->windows.end(),
              std::back_inserter(all), [](const Windows& a, const Windows& b) { return a.first < b.first; });
-  // Stretches that overlap become one; then the oldest are joined until there are few enough.
+  // Join overlapping stretches, then the oldest ones until there are few enough.
   std::vector<Windows> joined;
   const auto join = [](Windows& into, const Windows& next) {
     into.last = std::max(into.last, next.last);
@@ -144,7 +144,7 @@ void SurvivalLedger::allocate(std::uint64_t address, std::uint64_t bytes, SiteNu
   account.allocated_bytes += stands_for;
   account.last_s = time_s;
   windows_at(account, window).allocated_bytes += stands_for;
-  // What has passed a threshold drew a number below bytes / threshold: it is thinned further as one that was drawn
+  // A block that has passed a threshold drew a number below bytes / threshold, so it is thinned like one drawn
   // here.
   const double passed = stands_for > 0 ? static_cast<double>(bytes) / stands_for : 1;
   Block block{address,
@@ -184,11 +184,11 @@ void SurvivalLedger::mark_top() {
   for (std::size_t i = 0; i < count; ++i) all[i]->is_top = true;
 }
 
-/// Leaves kLeft of the blocks: raises the threshold of the sites that are not at the top, and that of those only if
-/// they alone have more than kTopShare.
+/// Leaves kLeft of the blocks: raises the threshold of the sites that are not at the top, and that of the top sites
+/// only if they alone have more than kTopShare.
 void SurvivalLedger::thin() {
   mark_top();
-  // The threshold at which a block goes, by group.
+  // The threshold at which a block is dropped, by group.
   std::vector<float> goes_at[2];
   blocks_.for_each([&](const Block& block) {
     goes_at[owner(block).is_top ? 1 : 0].push_back(static_cast<float>(block.bytes) / block.draw);
@@ -210,7 +210,7 @@ void SurvivalLedger::thin() {
     next.threshold = std::max(next.threshold, owner(block).is_top ? top_threshold_ : threshold_);
     if (next.threshold * next.draw <= static_cast<float>(next.bytes)) kept.push_back(next);
   });
-  // Sums are made again, which also takes off what rounding has left in them.
+  // Recompute the sums, which also removes accumulated rounding errors.
   const auto empty = [](Account& account) {
     account.live_bytes = account.live_blocks = account.variance = 0;
     for (Windows& windows : account.windows) windows.live_bytes = 0;
@@ -262,7 +262,7 @@ SiteLifetimes lifetimes_of(const SiteAccount& account, std::string site, double 
                     account.error_bytes,
                     std::max(0.0, now_s - account.last_s),
                     {}};
-  std::size_t stretch = kStretches_s.size();  // of the last one in `out`
+  std::size_t stretch = kStretches_s.size();  // the stretch of the last entry in `out`
   for (const Cohort& cohort : account.cohorts) {
     const double youngest_s = std::max(0.0, now_s - cohort.end_s), oldest_s = std::max(0.0, now_s - cohort.begin_s);
     const double middle_s = (youngest_s + oldest_s) / 2;

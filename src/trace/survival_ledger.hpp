@@ -1,10 +1,10 @@
-// SurvivalLedger: what each site of a running program holds, and how much of what it allocated a while ago is still
-// live, in bounded memory however long the program runs. Pure: no clock, no I/O.
+// SurvivalLedger: what each site of a running program holds, and how much of its earlier allocations is still live, in
+// bounded memory however long the program runs. Pure: no clock, no I/O.
 //
-// Live blocks are kept in a table of limited size. While all fit, every figure is exact. When they no longer do, blocks
-// are sampled by their size (Poisson sampling with probability min(1, size / threshold); Horvitz and Thompson, "A
-// generalization of sampling without replacement from a finite universe", 1952): each that is kept stands for
-// max(size, threshold) bytes, and every figure has its standard error. The sites that hold most are sampled last.
+// Live blocks are kept in a table of limited size. While all fit, every figure is exact. After that, blocks are sampled
+// by size (Poisson sampling with probability min(1, size / threshold); Horvitz and Thompson, "A generalization of
+// sampling without replacement from a finite universe", 1952): each kept block stands for max(size, threshold) bytes,
+// and every figure has a standard error. The sites that hold the most are sampled last.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,10 @@
 
 namespace vramtrack::trace {
 
-/// A line or a stack: the caller's number.
+/// The caller's number for a line or a stack.
 using SiteNumber = std::uint32_t;
 
-/// What the site allocated between two times. The end of the last one is still to come.
+/// What a site allocated between two times. The last cohort has not ended yet.
 struct Cohort {
   double begin_s = 0, end_s = 0;
   double allocated_bytes = 0;  ///< exact, unless its blocks were sampled
@@ -32,58 +32,58 @@ struct SiteAccount {
   SiteNumber site = 0;
   double live_bytes = 0;
   double live_blocks = 0;
-  double error_bytes = 0;  ///< standard error of live_bytes; 0: exact, and so are its cohorts
+  double error_bytes = 0;  ///< standard error of live_bytes; 0: it and the cohorts are exact
   double allocated_bytes = 0;
-  double last_s = 0;            ///< when it allocated last
+  double last_s = 0;            ///< time of the last allocation
   std::vector<Cohort> cohorts;  ///< oldest first
 };
 
-/// Of one process. Not thread-safe. Cost: some 50 ns an event; now and then a pass over the table.
+/// For one process. Not thread-safe. Cost: some 50 ns per event, and an occasional pass over the table.
 class SurvivalLedger {
  public:
   struct Limits {
-    std::size_t blocks = 1U << 16;  ///< that are kept; 40 bytes each
-    std::size_t sites = 256;        ///< with their own account; 2 KiB each
-    std::size_t top_sites = 16;     ///< of these, which are exact for as long as half of the blocks suffice for them
+    std::size_t blocks = 1U << 16;  ///< blocks kept; 40 bytes each
+    std::size_t sites = 256;        ///< sites with their own account; 2 KiB each
+    std::size_t top_sites = 16;     ///< of these, exact as long as half of the blocks suffice for them
   };
-  /// The length of the youngest cohorts; older ones are joined, two by two.
+  /// The length of the most recent cohorts; older ones are joined in pairs.
   static constexpr double kWindow_s = 30;
-  static constexpr std::size_t kMostCohorts = 64;  ///< of a site
+  static constexpr std::size_t kMostCohorts = 64;  ///< per site
 
   SurvivalLedger() : SurvivalLedger(Limits{}) {}
   /// REQUIRES: each limit is at least 4.
   explicit SurvivalLedger(const Limits& limits);
 
-  /// Times must not decrease. A block that is live at the address was released, unseen. `sampled_below`: smaller
-  /// blocks are sampled with probability bytes / sampled_below; the others are estimated from these.
+  /// Times must not decrease. A live block at the address was released without a record. `sampled_below`: smaller
+  /// blocks are sampled with probability bytes / sampled_below; the rest are estimated from them.
   void allocate(std::uint64_t address, std::uint64_t bytes, SiteNumber site, double time_s,
                 std::uint64_t sampled_below = 0);
-  /// For an address that is not known: it was allocated before, or is one that the sample left out. Nothing happens.
+  /// Ignores an unknown address: it was allocated earlier, or the sample left it out.
   void free(std::uint64_t address);
-  /// The process holds nothing any more (exec).
+  /// Forgets everything, because the process holds nothing any more (exec).
   void clear();
 
-  /// Those with an account, the most bytes first. O(sites).
+  /// The sites with an account, the most bytes first. O(sites).
   [[nodiscard]] std::vector<SiteAccount> accounts() const;
-  /// All that had to make room for others, as if it were one site (its number means nothing).
+  /// All sites that had to make room for others, as if they were one site (its number means nothing).
   [[nodiscard]] SiteAccount rest() const { return account(rest_); }
-  /// Sites that are in rest(): how often one had to make room.
+  /// The number of sites in rest(): how often one had to make room.
   [[nodiscard]] std::uint64_t sites_in_rest() const { return evicted_; }
   [[nodiscard]] double live_bytes() const { return live_bytes_; }
   [[nodiscard]] std::size_t blocks() const { return blocks_.size(); }
-  /// An upper bound of what it takes at present.
+  /// An upper bound of the memory that it currently uses.
   [[nodiscard]] std::size_t memory_bytes() const;
 
  private:
-  /// `serial`: of its account's; another one has its place when the account had to make room.
+  /// `serial`: that of its account; it no longer matches once the account has had to make room.
   struct Block {
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;
-    std::uint32_t window = 0;  ///< in which it was allocated
+    std::uint32_t window = 0;  ///< the window in which it was allocated
     std::uint32_t serial = 0;
     std::uint32_t place = 0;
-    float draw = 0;       ///< uniform in (0, 1]: it is kept while threshold * draw <= bytes
-    float threshold = 0;  ///< the highest that it has passed
+    float draw = 0;       ///< uniform in (0, 1]: kept while threshold * draw <= bytes
+    float threshold = 0;  ///< the highest threshold that it has passed
     [[nodiscard]] bool is_used() const { return serial != 0; }
     [[nodiscard]] double stands_for() const;
   };
@@ -101,7 +101,7 @@ class SurvivalLedger {
 
   [[nodiscard]] static SiteAccount account(const Account& account);
   static Windows& windows_at(Account& account, std::uint32_t window);
-  /// Adds what `block` stands for, or takes it off (`sign` -1).
+  /// Adds what `block` stands for, or subtracts it (`sign` -1).
   void count(const Block& block, double sign);
   Account& owner(const Block& block);
   std::uint32_t place_of(SiteNumber site);
@@ -122,7 +122,7 @@ class SurvivalLedger {
   std::uint32_t next_serial_ = 1;
 };
 
-/// For the judge: the cohorts joined to a few stretches, the younger the finer. `now_s`: on the ledger's clock.
+/// For the judge: the cohorts joined into a few stretches, finer for recent ones. `now_s`: on the ledger's clock.
 SiteLifetimes lifetimes_of(const SiteAccount& account, std::string site, double now_s);
 
 }  // namespace vramtrack::trace

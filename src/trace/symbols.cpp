@@ -22,7 +22,7 @@ std::uint32_t hash_of(const char* bytes, std::size_t size) {
     size -= 8;
   }
   std::uint64_t rest = 0;
-  // No call with a null pointer: the empty string and the empty stack have none.
+  // Avoid a null pointer, which the empty string and the empty stack have.
   if (size > 0) std::memcpy(&rest, bytes, size);
   return static_cast<std::uint32_t>(mixed((hash ^ rest) * secret));
 }
@@ -72,7 +72,7 @@ std::string_view Symbols::keep(std::string_view text) {
 }
 
 StringId Symbols::intern(std::string_view text) {
-  // What is plain ASCII, as nearly all is, needs no copy.
+  // Plain ASCII, which nearly all text is, needs no copy.
   const bool plain = std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
   if (!plain)
     if (std::string clean = printable(text); clean != text) return intern(clean);

@@ -1,5 +1,5 @@
-// Symbols: the names of an allocation trace, each kept once: strings, frames, stacks. Two traces that are to be
-// compared are read into one Symbols, so that the same stack has the same id in both.
+// Symbols: the names in allocation traces, each stored once: strings, frames, stacks. Read two traces into one Symbols
+// to compare them, so that the same stack has the same id in both.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ enum class StackId : std::uint32_t {};
 /// Always the id of the empty string.
 inline constexpr StringId kNoText{0};
 
-/// No stack was recorded. Always the id of the empty list of frames.
+/// Means that no stack was recorded. Always the id of the empty list of frames.
 inline constexpr StackId kNoStack{0};
 
 constexpr std::uint32_t index_of(StringId id) {
@@ -38,11 +38,11 @@ struct Frame {
   bool operator==(const Frame&) const = default;
 };
 
-/// Open-addressed table of ids by hash; the caller compares what the ids stand for. 8 to 16 bytes an id.
+/// Open-addressed table of ids by hash; the caller compares what the ids stand for. 8 to 16 bytes per id.
 class IdTable {
  public:
   static constexpr std::uint32_t kNone = 0xffffffff;
-  /// The id for which `same(id)` among those stored under `hash`, or kNone.
+  /// The id among those stored under `hash` for which `same(id)` is true, or kNone.
   template <class Same>
   [[nodiscard]] std::uint32_t find(std::uint32_t hash, Same same) const {
     if (cells_.empty()) return kNone;
@@ -62,18 +62,18 @@ class IdTable {
   std::size_t used_ = 0;
 };
 
-/// Interns; never forgets. Ids are dense, from 0. Not thread-safe. A string costs its bytes and some 24, a frame 24, a
-/// stack 4 a frame and some 20.
+/// Interns names and never forgets them. Ids are dense, from 0. Not thread-safe. A string costs its size and some 24
+/// bytes, a frame 24, a stack 4 per frame and some 20.
 class Symbols {
  public:
   Symbols();
   Symbols(Symbols&&) = default;
   Symbols& operator=(Symbols&&) = default;
 
-  /// Of printable(text): names come out of files and go into files and terminals.
+  /// Interns printable(text), because names come from files and go to files and terminals.
   StringId intern(std::string_view text);
   FrameId intern(const Frame& frame);
-  /// Innermost frame first, as PyTorch writes them.
+  /// Interns a stack, innermost frame first, as PyTorch writes them.
   StackId intern(std::span<const FrameId> frames);
 
   /// Views stay valid as long as this object lives.
@@ -81,7 +81,7 @@ class Symbols {
   [[nodiscard]] const Frame& frame(FrameId id) const { return frames_[index_of(id)]; }
   [[nodiscard]] std::string_view name(FrameId id) const { return text(frame(id).name); }
   [[nodiscard]] std::string_view file(FrameId id) const { return text(frame(id).file); }
-  /// Valid until the next intern of a stack.
+  /// The frames of a stack. Valid until a stack is next interned.
   [[nodiscard]] std::span<const FrameId> stack(StackId id) const;
 
  private:

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kEnoughValleys = 3;
 
-/// Turning points of a series: a rise or fall counts once `threshold` of it is undone (a zigzag).
+/// Finds the turning points of a series: a rise or fall counts once `threshold` of it is undone (a zigzag).
 class Zigzag {
  public:
   explicit Zigzag(std::int64_t threshold) : threshold_(std::max<std::int64_t>(threshold, 1)) {}
@@ -34,7 +34,7 @@ class Zigzag {
     if (begun_ && !rising_) add_valley();
   }
   std::vector<Moment> peaks, valleys;
-  std::vector<std::int64_t> falls;  ///< before each valley
+  std::vector<std::int64_t> falls;  ///< the fall before each valley
 
  private:
   void add_valley() {
@@ -62,7 +62,7 @@ std::vector<std::string> annotations_at(const Snapshot& snapshot, const Symbols&
   return open;
 }
 
-/// REQUIRES: a sample of the device.
+/// REQUIRES: the device has a sample.
 Timeline timeline_of_samples(const Snapshot& snapshot, std::uint32_t device, const TimelineOptions& options) {
   Timeline out;
   out.device = device;
@@ -118,8 +118,8 @@ Timeline timeline_of(const Snapshot& snapshot, std::uint32_t device, Symbols& sy
   out.before_trace = replay.before_trace();
   if (out.event_count == 0) return out;
 
-  // First find the largest fall: what an iteration releases. The range would not do: with a strong leak it is many
-  // times that.
+  // First find the largest fall, which is what an iteration releases. The range is unsuitable: with a strong leak, it
+  // is many times as large.
   std::int64_t highest = out.begin.live_bytes;
   std::int64_t largest_fall = 0;
   const std::uint64_t stretch =
@@ -133,7 +133,7 @@ Timeline timeline_of(const Snapshot& snapshot, std::uint32_t device, Symbols& sy
     largest_fall = std::max(largest_fall, highest - now.live_bytes);
     out.end = now;
   });
-  // Half of it, so that movements within an iteration do not count; less if one fall was of another kind (an
+  // Use half of it, so that movements within an iteration do not count; less if one fall was of another kind (an
   // evaluation) and too few remain.
   std::array<Zigzag, 3> zigzags{Zigzag(largest_fall / 2), Zigzag(largest_fall / 4), Zigzag(largest_fall / 8)};
   replay.run([&](const AllocEvent&, const Change&, const Moment& now) {

@@ -12,8 +12,8 @@ namespace {
 
 constexpr ByteInputOptions kInput = {
     .contents = "snapshots",
-    .is_damage_an_error = true,  // a pickle is read to its end or not at all
-    // Real snapshots shrink 12 to 60 times, under zstd's strongest setting too.
+    .is_damage_an_error = true,  // a pickle is read completely or not at all
+    // Real snapshots shrink 12 to 60 times, even with zstd's strongest setting.
     .most_ratio = 250,
 };
 

@@ -1,4 +1,4 @@
-// TraceMoments: what a process held at the marks of its program and at moments that a caller names.
+// TraceMoments: what a process held at its program's marks and at moments named by a caller.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct TraceMark {
   std::string name;
   std::uint64_t time_us = 0;
   std::int64_t live_bytes = 0;
-  std::vector<Held> sites;  ///< of each call site, where the moment was asked for
+  std::vector<Held> sites;  ///< per call site, if the moment was requested
 };
 
 /// A moment that a caller names: a mark ("epoch", "epoch#3": the third of that name), or a time ("12.5s").
@@ -25,7 +25,7 @@ struct MomentName {
   std::uint64_t number = 1;
   std::optional<std::uint64_t> time_us;
 };
-/// Errors: neither a time nor a name.
+/// Errors: `text` is neither a time nor a name.
 Result<MomentName> parse_moment(const std::string& text);
 
 /// What each call site holds now.
@@ -37,7 +37,7 @@ class TraceMoments {
     wanted_ = std::move(moments);
     moments_.resize(wanted_.size());
   }
-  /// Before what happens at `now_us`.
+  /// Call before the event at `now_us`.
   void pass(std::uint64_t now_us, const std::vector<CallSite>& sites, std::int64_t live_bytes) {
     if (!wanted_.empty()) take_until(now_us, sites, live_bytes);
   }
@@ -45,14 +45,14 @@ class TraceMoments {
             std::int64_t live_bytes);
 
   [[nodiscard]] const std::vector<TraceMark>& marks() const { return marks_; }
-  /// Those that were asked for, in that order; nullopt: the process has no such moment.
+  /// The requested moments, in the order of the request; nullopt: the process has no such moment.
   [[nodiscard]] const std::vector<std::optional<TraceMark>>& all() const { return moments_; }
 
  private:
   void take_until(std::uint64_t now_us, const std::vector<CallSite>& sites, std::int64_t live_bytes);
 
   std::vector<MomentName> wanted_;
-  std::vector<std::optional<TraceMark>> moments_;  ///< by wanted_
+  std::vector<std::optional<TraceMark>> moments_;  ///< in the order of wanted_
   std::vector<TraceMark> marks_;
   std::unordered_map<std::string, std::uint64_t> mark_counts_;
 };

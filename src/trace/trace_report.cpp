@@ -19,13 +19,13 @@ namespace {
 
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
-/// The probe asks nothing about a process that holds fewer (kMoreBlocks in probe/kept.cpp).
+/// The probe does not search a process that holds fewer (kMoreBlocks in probe/kept.cpp).
 constexpr std::int64_t kLeastAsked = 16;
 
 /// In measurements, an interpreter's atexit handlers took up to 1.1 times as long as its teardown.
 constexpr std::uint64_t kMostTeardowns = 4;
 
-/// For a site, the variable that keeps most blocks of the look. One block of many is what the last step used.
+/// Prefers the variable that keeps most blocks in the look. One block of many is what the last step used.
 bool keeps_more(const FoundKeeper& a, const std::optional<FoundKeeper>& b) {
   return !b || std::pair(a.is_rooted, a.blocks) > std::pair(b->is_rooted, b->blocks);
 }
@@ -34,10 +34,10 @@ bool is_keeper(const ReportSite& site) {
   return site.keeper && site.keeper->is_rooted && (site.keeper->blocks > 1 || site.live.blocks <= 2);
 }
 
-/// What keeps blocks of a line, of all its call sites.
+/// The keeper of a line's blocks, over all its call sites.
 struct LineKeeper {
   FoundKeeper found;
-  StackId stack = kNoStack;  ///< the stack of the call site of which it keeps most
+  StackId stack = kNoStack;  ///< the stack of the call site of which it keeps the most
   std::int64_t of_stack = 0;
 };
 
@@ -48,22 +48,22 @@ struct Line {
   std::vector<std::size_t> members;
   std::uint64_t oldest_us = kNever;
   std::uint64_t returned = 0;
-  std::uint64_t first_us = kNever, last_us = 0;  ///< when it allocated first and last
+  std::uint64_t first_us = kNever, last_us = 0;  ///< times of the first and the last allocation
   std::vector<Floor> fine_stretches, stretches, epochs;
-  std::size_t group = 0;    ///< the group of the process: lines with one keeper; 0: it is neither a leak nor suspected
-  std::size_t in_step = 0;  ///< its place in the order in which a step of the group allocates
+  std::size_t group = 0;    ///< the process's group (lines with one keeper); 0: neither a leak nor suspected
+  std::size_t in_step = 0;  ///< its position in the order of a step's allocations
   std::uint64_t steps = 0;  ///< the steps of the group
-  bool is_result = false;   ///< of what a step of the group computes; see find_result()
+  bool is_result = false;   ///< allocates what a step of the group computes; see find_result()
 };
 
-/// Judges in time a line that rises over the events of a run. A leak must also rise in the second half of the run by
-/// the clock: all the events may fill a cache that is then used. What comes after the last allocation may be the
+/// Judges by time a line that rises over the events of a run. A leak must also rise in the second half of the run by
+/// the clock, because all the events may fill a cache that is then used. The time after the last allocation may be the
 /// program's final work (a checkpoint, an evaluation), so less than half proves nothing.
 SiteShape shape_in_time(const Line& line, const ProcessTrace& process) {
   std::uint64_t end_us = process.shown_us();
   if (process.names().is_python() && !process.goes_on()) {
-    // Handlers of atexit come between a program's last line and the interpreter's end, and no record shows how long
-    // they took. The teardown that follows is recorded, and a busy machine slows both.
+    // The atexit handlers run between a program's last line and the interpreter's end, and no record shows for how
+    // long. The teardown that follows is recorded, and a busy machine slows both.
     if (process.end_us() == 0 || process.exit_us() < process.end_us()) return SiteShape::leak;
     const std::uint64_t handlers_us = kMostTeardowns * (process.exit_us() - process.end_us());
     end_us = std::min(end_us, process.end_us() - std::min(process.end_us(), handlers_us));
@@ -82,8 +82,8 @@ void add(std::vector<Floor>& sum, const std::vector<Floor>& floors) {
   }
 }
 
-/// Growth that began shortly before the end fills few stretches, and growth that is slow fills each only if they are
-/// long: the floors of a run are looked at as they are known, and joined.
+/// Growth that began shortly before the end covers few stretches, and slow growth shows in each only if they are long.
+/// So the floors of a run are examined at their known resolution, and joined.
 bool rises_late_at_any_scale(const Line& line) {
   const std::span<const Floor> fine(line.fine_stretches);
   for (std::size_t parts = fine.size(); parts > line.stretches.size(); parts /= 2)
@@ -100,23 +100,23 @@ Floor gained_lately(const Line& line) {
           std::max<std::int64_t>(0, floors.back().blocks - middle.blocks)};
 }
 
-/// A line that is not a leak began to grow late, and grows to the end.
+/// Whether a line that is not a leak began to grow late, and grows to the end.
 bool grows_late(const Line& line, const ProcessTrace& process, bool has_epochs) {
   return line.site.shape != SiteShape::leak && line.site.space != MemorySpace::mapped && process.lost_records() == 0 &&
          gained_lately(line).bytes > 0 && (has_epochs ? rises_late(line.epochs) : rises_late_at_any_scale(line)) &&
          shape_in_time(line, process) == SiteShape::leak;
 }
 
-/// It rose, no more than chance or too few blocks allow, and most of what grew at all grew there, no trifle of what it
-/// holds: to call that healthy would say more than is known.
+/// The site rose, but no more than chance or too few blocks allow, and it has most of all growth, which is a notable
+/// share of what it holds. Calling that healthy would claim more than is known.
 bool is_undecided(const ReportSite& site) {
   constexpr std::int64_t kLeastShareOneIn = 100;
   return site.shape == SiteShape::unsure && site.share > 0.5 && kLeastShareOneIn * site.growth_bytes >= site.live.bytes;
 }
 
-/// Lines that grow late and have one keeper gained most of what their memory space gained lately, and no trifle: a
-/// share of what is live, or many blocks, however small they are. What the program loaded before, weights above all,
-/// says nothing about that.
+/// Whether lines that grow late and have one keeper gained most of their memory space's recent growth, and enough of
+/// it: a share of live memory, or many blocks, however small. What the program loaded earlier, weights above all, does
+/// not matter.
 bool is_suspected(const Floor& gained, std::int64_t all_gained, std::int64_t live_bytes) {
   constexpr std::int64_t kLeastShareOneIn = 100;
   constexpr std::int64_t kManyBlocks = 24;
@@ -136,7 +136,7 @@ SiteBlocks blocks_of(const Line& line, const ProcessTrace& process) {
   return all;
 }
 
-/// Puts the lines that `belongs` accepts into groups with one keeper each, of one memory space; sees each group.
+/// Puts the lines that `belongs` accepts into groups with one keeper each, in one memory space; calls `see` for each.
 template <typename Belongs, typename See>
 void group_lines(std::vector<Line>& lines, const ProcessTrace& process, std::size_t& groups, Belongs belongs, See see) {
   for (std::size_t space = 0; space < kMemorySpaces; ++space) {
@@ -161,12 +161,12 @@ void group_lines(std::vector<Line>& lines, const ProcessTrace& process, std::siz
   }
 }
 
-/// Containers with fewer items than that, of those that keep what two lines hold, are not container of their steps.
+/// Of the containers that keep the memory of two lines, those with fewer items than this do not hold their steps.
 std::uint64_t items_of_steps(std::int64_t blocks, std::int64_t other_blocks) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(kLeastSteps, std::min(blocks, other_blocks) / 2));
 }
 
-/// The same of what two lines held when their keepers were seen, as the items in the words were counted.
+/// The same for what two lines held when their keepers were found and the items in the text were counted.
 std::uint64_t items_of_steps(const FoundKeeper& keeper, const FoundKeeper& other) {
   return items_of_steps(keeper.live_blocks, other.live_blocks);
 }
@@ -195,8 +195,8 @@ void add_keeper(std::vector<LineKeeper>& all, const FoundKeeper& keeper, StackId
   known->of_stack = keeper.stands_for.blocks;
 }
 
-/// Whether it keeps more and more of what the line allocates: blocks of all the time up to the look. What was loaded at
-/// first does not, nor a window of the last steps.
+/// Whether the keeper keeps ever more of what the line allocates: blocks from all the time up to the look. Data loaded
+/// at first does not match, nor does a window of the last steps.
 bool keeps_ever_more(const FoundKeeper& keeper, const Line& line) {
   constexpr std::uint64_t kPartOneIn = 4;
   const std::uint64_t end_us = std::min(line.last_us, keeper.looked_us);
@@ -207,7 +207,7 @@ bool keeps_ever_more(const FoundKeeper& keeper, const Line& line) {
          keeper.middle_us + its_us / (2 * kPartOneIn) <= keeper.last_us;
 }
 
-/// The keepers of a line that are apart, with what they keep of it.
+/// The separate keepers of a line, with what they keep of it.
 std::vector<LineKeeper> parts_of(const Line& line) {
   std::vector<LineKeeper> all = line.keepers, out;
   order(all, [](const LineKeeper& a, const LineKeeper& b) { return a.found.blocks > b.found.blocks; });
@@ -228,7 +228,7 @@ std::vector<LineKeeper> parts_of(const Line& line) {
   return out;
 }
 
-/// `share` of what `site` has.
+/// A `share` of the memory of `site`.
 ReportSite part_of(const ReportSite& site, double share) {
   ReportSite part = site;
   for (std::int64_t* each : {&part.live.bytes, &part.live.blocks, &part.at_exit.bytes, &part.at_exit.blocks,
@@ -238,7 +238,7 @@ ReportSite part_of(const ReportSite& site, double share) {
   return part;
 }
 
-/// A line whose blocks several variables keep, each more and more of them, becomes one line for each of these.
+/// If several variables keep ever more blocks of a line, the line becomes one line per variable.
 void part_lines(std::vector<Line>& lines) {
   constexpr std::size_t kMostParts = 8;
   const std::size_t count = lines.size();
@@ -272,8 +272,8 @@ void part_lines(std::vector<Line>& lines) {
   }
 }
 
-/// Of the lines of a group whose keeper is known, the one that holds what `line` allocates: one that comes after it in
-/// a step and keeps graphs, else any that does, else the next one.
+/// Of the lines of a group with a known keeper, the one that holds what `line` allocates: one that comes after it in a
+/// step and keeps graphs, else any that keeps graphs, else the next one.
 const Line& holder_of(const Line& line, const std::vector<const Line*>& kept) {
   const auto rank = [&](const Line* each) {
     const bool is_later = each->in_step >= line.in_step;
@@ -284,13 +284,13 @@ const Line& holder_of(const Line& line, const std::vector<const Line*>& kept) {
   return **std::max_element(kept.begin(), kept.end(), [&](const Line* a, const Line* b) { return rank(a) < rank(b); });
 }
 
-/// Lines that hold blocks of the same steps are as many leaks as there are variables that keep them.
+/// Lines that hold blocks of the same steps are as many leaks as there are variables that keep the blocks.
 void part_groups(std::vector<Line>& lines, std::size_t& groups) {
   std::map<std::size_t, std::vector<Line*>> by_group;
   for (Line& line : lines)
     if (line.group != 0) by_group[line.group].push_back(&line);
   for (auto& [group, its] : by_group) {
-    std::vector<const Line*> kept, firsts;  // of each keeper the first line
+    std::vector<const Line*> kept, firsts;  // the first line of each keeper
     std::map<const Line*, std::size_t> place;
     for (const Line* line : its) {
       if (!is_keeper(line->site)) continue;
@@ -311,7 +311,7 @@ void part_groups(std::vector<Line>& lines, std::size_t& groups) {
   }
 }
 
-/// Lines whose blocks lie in one container are one leak, whatever the order in which they come and go.
+/// Lines with blocks in one container are one leak, whatever the order of their allocations and frees.
 void join_by_keeper(std::vector<Line>& lines) {
   for (Line& line : lines)
     for (Line& other : lines) {
@@ -335,7 +335,7 @@ void join_by_keeper(std::vector<Line>& lines) {
     }
 }
 
-/// The user's own functions of a stack, the outermost first.
+/// The user's own functions in a stack, the outermost first.
 std::vector<std::pair<StringId, StringId>> own_functions(const ProbeNames& names, StackId stack) {
   std::vector<std::pair<StringId, StringId>> out;
   for (const FrameId frame : names.symbols().stack(stack))
@@ -344,10 +344,10 @@ std::vector<std::pair<StringId, StringId>> own_functions(const ProbeNames& names
   return out;
 }
 
-/// Of the lines of each group, the one that allocates what its steps compute, as a loss: the last of a step, if it lies
-/// in the function that runs the steps, in one that calls that of another line of the group, or in one of its own.
-/// Where it shares a function which the steps call, as a module's __init__ or forward, none of them is. The function
-/// that runs the steps is the innermost that all have in common of what the threads of these lines allocate as often.
+/// Finds the line in each group that allocates what its steps compute, such as a loss: the last of a step, if it is in
+/// the function that runs the steps, in one that calls that of another line of the group, or in its own. If it shares a
+/// function that the steps call, such as a module's __init__ or forward, there is none. The function that runs the
+/// steps is the innermost one common to everything that the threads of these lines allocate equally often.
 void find_result(std::vector<Line>& lines, const ProcessTrace& process, ProbeNames& names) {
   std::map<std::size_t, std::vector<Line*>> groups;
   for (Line& line : lines)
@@ -390,11 +390,11 @@ void find_result(std::vector<Line>& lines, const ProcessTrace& process, ProbeNam
 std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names, std::size_t& groups) {
   std::vector<Line> lines;
   std::map<std::tuple<MemorySpace, std::uint32_t, std::uint32_t>, std::size_t> place;
-  std::vector<std::int64_t> best;  // of each line: how far its chosen stack grew, and what it holds
+  std::vector<std::int64_t> best;  // per line: the growth of its chosen stack, and what it holds
   const bool has_epochs = process.floors().epoch_count() >= kLeastEpochs;
   for (std::size_t i = 0; i < process.sites().size(); ++i) {
     const CallSite& call = process.sites()[i];
-    // Pure churn: there is nothing to judge or show, and its names need not be looked up.
+    // Pure churn: there is nothing to judge or show, so its names need not be looked up.
     if (call.stretches.empty() && call.epochs.empty() && call.live.blocks <= 0 && process.held_at_exit()[i].blocks <= 0)
       continue;
     const StackId stack = names.stack(process, call.stack);
@@ -458,7 +458,7 @@ std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names, std::
   const double run_s = static_cast<double>(process.shown_us()) * 1e-6;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     ReportSite& site = lines[i].site;
-    // The program's own epochs know better than equal parts of the run.
+    // The program's own epochs are a better division than equal parts of the run.
     const SiteJudgement& judged = by_epochs[i];
     site.shape = judged.shape;
     if (site.shape == SiteShape::leak && process.lost_records() > 0) site.shape = SiteShape::unsure;
@@ -475,7 +475,7 @@ std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names, std::
       site.oldest_s = static_cast<double>(process.shown_us() - lines[i].oldest_us) * 1e-6;
     site.pids = {process.process().pid};
   }
-  // A line whose own blocks are too few to judge belongs to the leak with which it goes in step.
+  // A line with too few blocks to judge belongs to the leak with which it keeps step.
   group_lines(
       lines, process, groups, [](const Line& line) { return line.site.leak || line.site.shape == SiteShape::unsure; },
       [](std::vector<Line*>& group) {
@@ -544,7 +544,7 @@ void report_residual(const ProbeTrace& trace, TraceReport& report) {
     const auto& readings = process->readings();
     if (readings.empty()) continue;
     const ResidualReading& last = readings.back();
-    // Less is none: what was freed had been there before the tracing began.
+    // A negative value counts as none: memory from before the trace was freed.
     report.residual_bytes =
         report.residual_bytes.value_or(0) +
         std::max<std::int64_t>(0, static_cast<std::int64_t>(last.process_bytes) - last.tracked_bytes);
@@ -555,7 +555,7 @@ void report_residual(const ProbeTrace& trace, TraceReport& report) {
     const SiteJudgement judged = judge_stretches(floors).front();
     if (judged.shape != SiteShape::leak) continue;
     report.residual_grows = true;
-    const std::size_t first = readings.size() / 6;  // as judge_stretches() leaves out
+    const std::size_t first = readings.size() / 6;  // the part that judge_stretches() leaves out
     const auto over_us = static_cast<double>(last.realtime_us - readings[first].realtime_us);
     if (over_us > 0) report.residual_bytes_per_s += static_cast<double>(judged.growth_bytes) * 1e6 / over_us;
   }
@@ -589,7 +589,7 @@ void note_process(const ProcessTrace& process, std::vector<std::string>& notes) 
                                 format_count(process.failures().failed(), "allocation")));
 }
 
-/// Whether JAX or TensorFlow holds its tensors in a pool. `vramtrack run --exact` makes them do without one.
+/// Whether JAX or TensorFlow holds its tensors in a pool. `vramtrack run --exact` makes them work without one.
 bool has_pool(const TraceReport& report, const Symbols& symbols) {
   return std::any_of(report.sites.begin(), report.sites.end(), [&](const ReportSite& site) {
     const auto frames = symbols.stack(site.stack);
@@ -653,7 +653,7 @@ struct Membership {
   bool is_result = false;
 };
 
-/// The driver and its runtime, and what Python calls them by.
+/// Whether the library is the driver, its runtime, or what Python calls them through.
 bool is_of_driver(std::string_view library) {
   constexpr std::string_view kBegins[] = {"libcuda.",  "libcudart", "libamdhip64", "libhsa-",       "libOpenCL",
                                           "libvulkan", "libze_",    "libffi",      "_cffi_backend", "libvramtrack"};
@@ -661,8 +661,8 @@ bool is_of_driver(std::string_view library) {
                      [&](std::string_view b) { return library.starts_with(b); });
 }
 
-/// Whose code asked the driver: the innermost native frame that is not the driver's. The interpreter stands for the
-/// Python code that it ran (ctypes): what is below it began the program.
+/// The library that called the driver: that of the innermost native frame outside the driver. The interpreter stands
+/// for the Python code that it ran (ctypes): the frames below it started the program.
 std::string_view library_of(const ProcessTrace& process, const CallSite& site) {
   for (const RawFrame& frame : process.names().stack(site.stack)) {
     if (frame.is_python) break;
@@ -675,7 +675,7 @@ std::string_view library_of(const ProcessTrace& process, const CallSite& site) {
   return "Python";
 }
 
-/// The live bytes of the device by what `key` says of a process's site, the most first. An empty key is left out.
+/// The live bytes of the device grouped by `key` of a process's site, the most first. Empty keys are left out.
 template <class Key>
 std::vector<std::pair<std::string_view, Held>> held_by(const ProbeTrace& trace, Key key) {
   std::map<std::string_view, Held> by_key;
@@ -710,9 +710,9 @@ std::size_t root_of(std::vector<std::size_t>& joined, std::size_t group) {
   return group;
 }
 
-/// The findings, and the sites in their order. The line that keeps a group is the one whose blocks a variable was found
-/// to keep, with the fewest places between; else one's own that allocates what a step computes: the loss comes after
-/// the activations that it holds; else the one that holds most.
+/// Builds the findings, and orders the sites by them. The line that keeps a group is the one with blocks kept by a
+/// found variable, with the fewest places between; else an own line that allocates what a step computes (the loss comes
+/// after the activations that it holds); else the one that holds the most.
 void find_leaks(TraceReport& report, const std::vector<Membership>& members, std::vector<std::size_t>& joined) {
   std::map<std::size_t, Finding> by_group;
   for (std::size_t i = 0; i < report.sites.size(); ++i) {
@@ -777,7 +777,7 @@ std::string findings_words(const TraceReport& report) {
                      format_count(sites, "site"));
 }
 
-/// For a site of a finding: why no variable is named.
+/// The reason why no variable is named for a site of a finding.
 std::string why_no_keeper(const ProbeTrace& trace, const ReportSite& site) {
   const auto process = std::find_if(trace.processes().begin(), trace.processes().end(), [&](const auto& each) {
     return !site.pids.empty() && each->process().pid == site.pids.front();
@@ -836,7 +836,7 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
   report.notes = trace.losses();
   std::map<std::tuple<MemorySpace, std::uint32_t, std::string_view, std::string>, std::size_t> place;
   std::size_t groups = 0;
-  std::vector<Membership> members;  // of each site
+  std::vector<Membership> members;  // per site
   std::vector<std::size_t> joined;  // groups that have a site in common
   for (const auto& process : trace.processes()) {
     ReportProcess& reported = report.processes.emplace_back();
@@ -882,7 +882,7 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
     }
     note_process(*process, report.notes);
   }
-  std::array<double, kMemorySpaces> growth{};  // by time: runs of several files need not be of one length
+  std::array<double, kMemorySpaces> growth{};  // per second, because runs in several files may differ in length
   for (const ReportSite& site : report.sites)
     growth[static_cast<std::size_t>(site.space)] += std::max(0.0, site.growth_bytes_per_s);
   for (ReportSite& site : report.sites) {

@@ -21,10 +21,10 @@ Usage usage_of_segment(const Snapshot& snapshot, const Segment& segment) {
   usage.reserved_bytes = segment.size_bytes;
   usage.segment_count = 1;
   std::uint64_t blocks_bytes = 0;
-  std::uint64_t run_bytes = 0;  // of neighbours that are free
+  std::uint64_t run_bytes = 0;  // bytes of adjacent free blocks
   std::uint64_t run_address = segment.address;
   std::uint64_t whole_pages_bytes = 0;
-  std::uint64_t largest_pinned_bytes = 0;  // should the segment have a live block
+  std::uint64_t largest_pinned_bytes = 0;  // used if the segment has a live block
   const auto end_run = [&] {
     usage.largest_free_bytes = std::max(usage.largest_free_bytes, run_bytes);
     std::uint64_t pinned_bytes = run_bytes;

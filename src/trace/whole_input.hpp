@@ -1,4 +1,4 @@
-// The whole of an input, for the formats whose tables may stand behind what refers to them.
+// Reads a whole input, for formats with tables that may come after references to them.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,8 +14,8 @@
 
 namespace vramtrack::trace {
 
-/// What is left of `input`. Errors: reading fails; more than `most_bytes`, which is `limit` in words ("1 GiB, which no
-/// heap profile is"). They name the file.
+/// Reads the rest of `input`. Errors: reading fails, or there are more than `most_bytes`, which is `limit` in words ("1
+/// GiB, which no heap profile is"). They name the file.
 inline Result<std::string> read_whole(ByteInput& input, std::size_t most_bytes, std::string_view limit) {
   std::string bytes;
   for (std::array<std::uint8_t, 1 << 16> piece;;) {

@@ -1,8 +1,8 @@
-// Profiles of time (XSpace) of TensorFlow, JAX and torch_xla, PLUGINS/profile/RUN/HOST.xplane.pb: of what they hold,
-// the allocations and frees of the allocators. The format: xplane.proto (github.com/openxla/xla,
-// third_party/tsl/tsl/profiler/ protobuf); the names of events and their figures: xplane_schema.cc
-// (xla/tsl/profiler/utils); who records them: AddTraceMe of bfc_allocator.cc (xla/tsl/framework); how XProf reads them:
-// xplane_to_memory_profile.cc (github.com/openxla/xprof).
+// Profiles of time (XSpace) of TensorFlow, JAX and torch_xla, PLUGINS/profile/RUN/HOST.xplane.pb: reads only the
+// allocators' allocations and frees. The format: xplane.proto (github.com/openxla/xla, third_party/tsl/tsl/profiler/
+// protobuf); the names of events and their figures: xplane_schema.cc (xla/tsl/profiler/utils); the recorder: AddTraceMe
+// of bfc_allocator.cc (xla/tsl/framework); XProf's reader: xplane_to_memory_profile.cc
+// (github.com/openxla/xprof).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ constexpr std::array kDataTypes = {""sv,           "float"sv,  "double"sv,    "i
                                    "quint8"sv,     "qint32"sv, "bfloat16"sv,  "qint16"sv,  "quint16"sv, "uint16"sv,
                                    "complex128"sv, "half"sv,   "resource"sv,  "variant"sv, "uint32"sv,  "uint64"sv};
 
-/// The figures of an event that are read.
+/// The figures of an event that this reader uses.
 enum class Figure : std::uint8_t {
   ordinal,
   allocator_name,
@@ -62,7 +62,7 @@ constexpr std::array<std::pair<std::string_view, Figure>, 12> kFigures = {{
 }};
 constexpr std::size_t kFigureCount = 11;
 
-/// A number, or a text, whichever was written: a name of digits is stored as a number.
+/// A number or a text, as written: a name consisting of digits is stored as a number.
 struct Value {
   std::optional<std::int64_t> number;
   std::string_view text;
@@ -107,8 +107,8 @@ class XSpace {
   struct Plane {
     std::size_t number = 0;
     std::string name;
-    std::unordered_map<std::uint64_t, bool> is_alloc;             ///< of the events that are read, by id
-    std::unordered_map<std::uint64_t, std::string_view> strings;  ///< names of figures, which texts refer to
+    std::unordered_map<std::uint64_t, bool> is_alloc;             ///< for the events that are read, by id
+    std::unordered_map<std::uint64_t, std::string_view> strings;  ///< names of figures, to which texts refer
     std::unordered_map<std::uint64_t, Figure> figures;
     [[nodiscard]] std::string words() const {
       return fmt::format("plane {}{}{}", number, name.empty() ? "" : " ", printable(name));
@@ -243,7 +243,7 @@ class XSpace {
     if (event.address == 0 || (is_alloc && event.size_bytes == 0)) return ++without_address_, Status{};
     if (const auto in_use = of(Figure::bytes_allocated).number; in_use && *in_use >= 0)
       event.in_use_bytes = static_cast<std::uint64_t>(*in_use);
-    // As XProf does: the name of the allocator, else the number of the device.
+    // Like XProf, use the name of the allocator, else the number of the device.
     const Value& named = of(Figure::allocator_name);
     const std::string name = named.number || !named.text.empty() ? named.words() : of(Figure::ordinal).words();
     const auto [place, is_new] = allocators_.try_emplace(name, static_cast<std::uint32_t>(events_.names.size()));

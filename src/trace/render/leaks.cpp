@@ -1,4 +1,4 @@
-// What grew from the first snapshot to the last, by stack.
+// The report on growth from the first snapshot to the last, by stack.
 #include <fmt/format.h>
 
 #include "core/format.hpp"
@@ -45,7 +45,7 @@ void site_text(std::string& out, const Symbols& symbols, const SiteGrowth& site,
   for (std::size_t i = 1; i < lines.size(); ++i) out += fmt::format("         called by {}\n", lines[i]);
 }
 
-/// Pinned host memory is not memory of a device: it is reported separately, and does not affect the result.
+/// Pinned host memory does not belong to a device: it is reported separately, and does not affect the result.
 void host_text(std::string& out, const Symbols& symbols, const SnapshotGrowth& host, std::size_t sites) {
   out += fmt::format("\nhost (pinned memory): {}: {}\n", verdict_line(host), host.because);
   std::size_t shown = 0;
@@ -55,7 +55,7 @@ void host_text(std::string& out, const Symbols& symbols, const SnapshotGrowth& h
   }
 }
 
-/// Of each snapshot; empty where one file was compared with itself at several moments.
+/// The categories of each snapshot; empty if one file was compared with itself at several moments.
 std::vector<CategoryTotals> categories_of_each(std::span<const Snapshot> snapshots, const Symbols& symbols,
                                                const DeviceGrowth& growth) {
   std::vector<CategoryTotals> out;

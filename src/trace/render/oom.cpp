@@ -1,4 +1,4 @@
-// What filled the device.
+// The report on what filled the device.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ std::string verdict_words(const OomReport& r) {
   }
 }
 
-/// ", step 7, CUDA graph 1": what is known of the allocation that failed beside its line.
+/// ", step 7, CUDA graph 1": what is known about the failed allocation besides its line.
 std::string origin_words(const Symbols& symbols, const Origin& origin) {
   std::string out;
   if (origin.metadata != kNoText) out += fmt::format(", {}", printable(symbols.text(origin.metadata)));

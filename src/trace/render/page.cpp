@@ -27,22 +27,22 @@ constexpr std::size_t kStackWords = 24;
 
 using Values = std::vector<std::int64_t>;  ///< at each point
 
-/// What a level of detail shows: the layers of the page, and the categories, each as long as its points.
+/// The data of one level of detail: the layers of the page and the categories, with one value per point.
 struct Level {
   std::vector<Activity::Point> points;
   std::vector<Values> layers;
-  std::array<Values, kCategories> categories;  ///< empty: never anything
+  std::array<Values, kCategories> categories;  ///< empty: always zero
 };
 
 /// A line of code.
 struct Layer {
   std::optional<FrameId> frame;
-  std::vector<StackId> stacks;  ///< the one with the highest peak first
+  std::vector<StackId> stacks;  ///< by peak, the highest first
   std::vector<Category> categories;
-  std::int64_t peak_bytes = 0;  ///< of its stacks, added up
+  std::int64_t peak_bytes = 0;  ///< the sum of its stacks' peaks
 };
 
-/// [point, bytes, point, bytes, ...]: where the value changes from point `from` on, which is the first.
+/// [point, bytes, point, bytes, ...]: the points at which the value changes, and `from`, the first.
 void steps_json(JsonText& json, const Values& values, std::size_t from, std::size_t to) {
   json.begin_array();
   std::int64_t before = 0;
@@ -80,7 +80,7 @@ class PartText {
   }
 
  private:
-  /// The points from `from` to before `to`.
+  /// Writes the points from `from` up to, but not including, `to`.
   void write_points(JsonText& json, const Level& level, std::size_t from, std::size_t to) const {
     json.key("points").begin_object();
     const auto column = [&](std::string_view name, auto value) {
@@ -101,7 +101,7 @@ class PartText {
     return part.category_of ? part.category_of(holder, of_stack) : of_stack;
   }
 
-  /// The lines with the highest peaks of their stacks, by the finest level, which knows them and every category.
+  /// Chooses the lines with the highest peaks of their stacks, at the finest level, which has every category.
   void choose_layers(const PagePart& part) {
     std::vector<Layer> lines;
     std::unordered_map<std::uint32_t, std::size_t> line_at;  // by frame
@@ -117,7 +117,7 @@ class PartText {
       line.peak_bytes += peak_bytes;
       if (std::find(line.categories.begin(), line.categories.end(), category) == line.categories.end())
         line.categories.push_back(category);
-      if (seen.insert(index_of(stack)).second) line.stacks.push_back(stack);  // several holders may have one
+      if (seen.insert(index_of(stack)).second) line.stacks.push_back(stack);  // holders may share one
     }
     order(lines, [](const Layer& a, const Layer& b) { return a.peak_bytes > b.peak_bytes; });
     others_ = lines.size() - std::min(lines.size(), kLayers);
@@ -127,7 +127,7 @@ class PartText {
       for (const StackId stack : layers_[i].stacks) layer_of_.emplace(index_of(stack), i);
   }
 
-  /// In parts of 2^times of those of the finest level.
+  /// The level in which each part joins 2^times parts of the finest level.
   Level level_of(const PagePart& part, unsigned times) {
     const Activity coarser = times > 0 ? part.activity.joined(times) : Activity(0);
     const Activity& activity = times > 0 ? coarser : part.activity;
@@ -182,8 +182,8 @@ class PartText {
     json_.end_array();
   }
 
-  /// The finer levels, the coarser first, each as pieces of as many points as the coarsest has: JSON in a text, so that
-  /// a browser reads those alone that are looked at.
+  /// Writes the finer levels, coarser ones first, each in pieces with as many points as the coarsest: JSON within
+  /// strings, so that a browser parses only those that are viewed.
   void write_levels(const PagePart& part, unsigned times) {
     bool is_left_out = false;
     json_.key("levels").begin_array();
@@ -225,7 +225,7 @@ class PartText {
   }
 
   void write_marks(const PagePart& part, bool has_times) {
-    // If there are too many, the rarer names are shown in full: epochs rather than steps.
+    // If there are too many, show all marks with the rarer names: epochs rather than steps.
     std::unordered_map<std::string_view, std::size_t> counts;
     for (const PageMark& mark : part.marks) ++counts[mark.words];
     std::size_t most = part.marks.size();
@@ -293,7 +293,7 @@ class PartText {
   std::unordered_map<std::uint32_t, std::size_t> layer_of_;
 };
 
-/// One point: what is live at the moment of a snapshot that has no trace.
+/// Adds one point: the live memory of a snapshot without a trace.
 void take_blocks(Activity& activity, const Snapshot& snapshot, std::uint32_t device) {
   std::uint64_t reserved = 0;
   for (const Segment& segment : snapshot.segments) {

@@ -30,7 +30,7 @@ std::vector<std::string> stack_words(const Symbols& symbols, StackId stack, std:
   bool begun = false;
   for (const FrameId frame : symbols.stack(stack)) {
     begun = begun || frame == site;
-    // Outside a Python line, show only Python lines: who called it, not how the interpreter did.
+    // Above a Python line, show only Python lines: its callers, not how the interpreter called it.
     if (!begun || !is_informative(symbols, frame) || (is_python(symbols, *site) && !is_python(symbols, frame)))
       continue;
     lines.push_back(printable(frame_words(symbols, frame)));

@@ -1,4 +1,4 @@
-// The profile of a moment with its title, and its flame graph.
+// Renders the profile of a moment with its title, and its flame graph.
 #include <fmt/format.h>
 
 #include <algorithm>

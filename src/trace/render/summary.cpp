@@ -1,4 +1,4 @@
-// What the reserved memory is, by device, pool and stream.
+// The summary of reserved memory by device, pool and stream.
 #include <fmt/format.h>
 
 #include <optional>
@@ -17,7 +17,7 @@
 namespace vramtrack::trace {
 namespace {
 
-/// Reserved in private pools, and how many there are.
+/// The bytes reserved in private pools, and the number of such pools.
 std::pair<std::uint64_t, std::uint64_t> private_pools(const DeviceUsage& device) {
   std::set<PoolId> pools;
   std::uint64_t bytes = 0;
@@ -83,7 +83,7 @@ void device_text(std::string& out, const Snapshot& snapshot, const Symbols& symb
           fmt::format("{}: of CUDA graphs (named by their number) and of MemPool()", format_count(count, "pool")));
     if (u.unaccounted_bytes > 0) row("  unaccounted", u.unaccounted_bytes, "no block of the file covers it");
   }
-  // A device that gave everything back has no pool, only its trace; one common pool needs no table.
+  // A device that has released everything has no pool, only its trace; a single common pool needs no table.
   if (device.pools.size() > 1 ||
       (device.pools.size() == 1 && (device.pools[0].pool != PoolId{} || device.pools[0].stream != 0))) {
     out += fmt::format("\n  {:<26} {:>16} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}\n", "pool", "stream",

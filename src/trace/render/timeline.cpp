@@ -1,4 +1,4 @@
-// What was live over the trace.
+// Renders live memory over the trace.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ void device_text(std::string& out, const Snapshot& snapshot, const Symbols& symb
     const auto bar = static_cast<std::size_t>(static_cast<double>(kChartColumns) *
                                               static_cast<double>(std::max<std::int64_t>(point.live_bytes, 0)) /
                                               static_cast<double>(highest));
-    // The largest that the trace can name: what came before it is in every line, and explains none.
+    // The largest with a stack in the trace: memory from before it is in every line, and explains none.
     std::int64_t most = 0;
     std::string site;
     for (std::size_t k = 0; k < t.sites.size(); ++k) {

@@ -9,15 +9,15 @@
 
 namespace vramtrack::trace {
 
-/// The verdict, then the sites, then what is known besides.
+/// The verdict, then the sites, then further information.
 std::string trace_report_text(const TraceReport& report, const ProbeNames& names, std::size_t sites);
 /// "vramtrack.trace_report.v1"
 std::string trace_report_json(const TraceReport& report, const ProbeNames& names);
 
-/// One line for each of the lines of code that hold or grow most.
+/// One text line for each line of code that holds or grows the most.
 std::string trace_top_text(const TraceReport& report, const ProbeNames& names, std::size_t sites);
 
-/// What holds more or less than before, by line; the most growth first.
+/// The change of held memory by line, the most growth first.
 std::string trace_diff_text(const Profile& change, const ProbeNames& names, std::string_view from, std::string_view to,
                             std::size_t sites);
 /// "vramtrack.trace_diff.v1"

@@ -37,7 +37,7 @@ std::string blocks_words(std::int64_t blocks) {
   return format_count(static_cast<std::uint64_t>(std::max<std::int64_t>(0, blocks)), "block");
 }
 
-/// One frame in one line: of a library without source lines its file's name, and of a long C++ name its beginning.
+/// One frame on one line: for a library without source lines its file name, and for a long C++ name its beginning.
 std::string frame_text(const Symbols& symbols, FrameId frame) {
   constexpr std::size_t kWidest = 110;
   std::string words = frame_words(symbols, frame);
@@ -50,8 +50,8 @@ std::string frame_text(const Symbols& symbols, FrameId frame) {
   return words.substr(0, end) + "...";
 }
 
-/// The callers of the named frame. The frames that it called lead to the driver and are long and similar for most
-/// sites: only the innermost one is shown, and their number.
+/// The callers of the named frame. The frames that it called lead to the driver, and are many and similar for most
+/// sites, so only the innermost one and their number are shown.
 void stack_text(std::string& out, const ProbeNames& names, const ReportSite& site) {
   const Symbols& symbols = names.symbols();
   const auto frames = symbols.stack(site.stack);
@@ -59,7 +59,7 @@ void stack_text(std::string& out, const ProbeNames& names, const ReportSite& sit
   const auto from = static_cast<std::size_t>(named - frames.begin());
   if (from > 0) out += fmt::format("       in {}\n", frame_text(symbols, frames.front()));
   if (from > 1) out += fmt::format("          and {} of libraries\n", format_count(from - 1, "more frame"));
-  // What began the program or the thread called the last frame of one's own: the interpreter, the C library.
+  // Whatever started the program or thread called the last own frame: the interpreter, the C library.
   std::size_t end = frames.size();
   while (site.line.is_own && end > from + 1 && !names.is_own(frames[end - 1])) --end;
   std::size_t shown = 0;
@@ -122,14 +122,14 @@ void keeper_text(std::string& out, const Finding& finding) {
     out += fmt::format("       what keeps it is not known: {}\n", finding.why_no_keeper);
 }
 
-/// "5.6 GiB in 1,218 blocks of 3 lines"
+/// The held memory as text: "5.6 GiB in 1,218 blocks of 3 lines".
 std::string held_words(const Finding& finding) {
   std::string out = fmt::format("{} in {}", format_size(finding.live.bytes), blocks_words(finding.live.blocks));
   if (finding.sites.size() > 1) out += fmt::format(" of {}", format_count(finding.sites.size(), "line"));
   return out;
 }
 
-/// A finding of several lines: the one that probably keeps, what each of them holds, and the stack of the first.
+/// A finding with several lines: the probable keeper, the memory of each line, and the stack of the first.
 void finding_text(std::string& out, const Finding& finding, const TraceReport& report, const ProbeNames& names,
                   std::size_t number) {
   const ReportSite& keeper = report.sites[finding.sites.front()];
@@ -153,7 +153,7 @@ void finding_text(std::string& out, const Finding& finding, const TraceReport& r
   stack_text(out, names, keeper);
 }
 
-/// For a program that allocates in more than one way, or from more than one library; `by`: "call".
+/// For a program that allocates with more than one call, or from more than one library; `by`: "call".
 std::string held_by_text(std::string_view by, const std::vector<std::pair<std::string_view, Held>>& all) {
   if (all.size() < 2) return {};
   std::string out;
@@ -163,7 +163,7 @@ std::string held_by_text(std::string_view by, const std::vector<std::pair<std::s
   return out + '\n';
 }
 
-/// "  weights 12.4 GiB, activations 3.0 GiB, unknown 12.0 MiB"; nothing where all is unknown.
+/// "  weights 12.4 GiB, activations 3.0 GiB, unknown 12.0 MiB"; empty if all is unknown.
 std::string categories_text(const CategoryTotals& totals) {
   std::string out;
   const std::vector<Category> held = totals.held();
