@@ -1,4 +1,4 @@
-"""python -m vramtrack: what this process can see of GPU memory; `python -m vramtrack COMMAND ...` runs the program `vramtrack`."""
+"""python -m vramtrack: the GPU memory that this process can see; `python -m vramtrack COMMAND ...` runs the program `vramtrack`."""
 from __future__ import annotations
 
 import os
@@ -25,7 +25,7 @@ def _size(bytes_: Optional[int]) -> str:
 
 
 def program() -> Optional[str]:
-    """The path of the program that was installed with this package; else that of the one in PATH, if there is one."""
+    """The path of the program that was installed with this package, otherwise that of the one in PATH, if there is one."""
     try:
         files = metadata.files("vramtrack") or []
     except metadata.PackageNotFoundError:
@@ -35,7 +35,7 @@ def program() -> Optional[str]:
 
 
 def report() -> List[str]:
-    """What is seen, one line each."""
+    """What this process can see, one line each."""
     lines = [f"vramtrack {__version__}, Python {sys.version.split()[0]}"]
     lines.append(f"program:  {program() or 'vramtrack is not in PATH; the package works without it'}")
     try:
@@ -70,7 +70,7 @@ def main(arguments: List[str]) -> int:
         print("\n".join(printable(line) for line in report()))
         return 0
     if arguments[0] == "check":
-        from vramtrack.check_command import main as check  # this Python is the one that the program is for
+        from vramtrack.check_command import main as check  # run in this Python, which is the one that the program looks for
 
         return check(arguments[1:])
     path = program()

@@ -1,5 +1,5 @@
-"""PyTorch's caching allocator on a device that is not CUDA's: Intel's (torch.xpu), else the one that torch.accelerator names. Not run on
-hardware: tested on a stand-in with the same functions."""
+"""PyTorch's caching allocator on a device other than CUDA: Intel's (torch.xpu), otherwise the one that torch.accelerator names. Not run on
+hardware: tested with a stand-in that has the same functions."""
 from __future__ import annotations
 
 from typing import Any, Dict, Optional, Tuple
@@ -8,7 +8,7 @@ from vramtrack.errors import NoDeviceError
 from vramtrack.memory_source import Counters, MemorySource
 from vramtrack.peaks import OpenCalls
 
-#: Functions that differ in name: in torch.xpu, and in torch.accelerator.
+#: Functions with different names: in torch.xpu, and in torch.accelerator.
 _NAMES = {
     "current": ("current_device", "current_device_index"),
     "info": ("mem_get_info", "get_memory_info"),
@@ -16,7 +16,7 @@ _NAMES = {
 
 
 def accelerator_of(torch: Any) -> Optional[Tuple[str, Any]]:
-    """The type of the accelerator and the module with its functions. None: there is none whose allocator has counters."""
+    """The type of the accelerator and the module with its functions. None: there is no accelerator with an allocator that has counters."""
     xpu = getattr(torch, "xpu", None)
     if xpu is not None and xpu.is_available() and hasattr(xpu, "memory_stats"):
         return "xpu", xpu
@@ -28,8 +28,8 @@ def accelerator_of(torch: Any) -> Optional[Tuple[str, Any]]:
 
 
 class AcceleratorSource(MemorySource):
-    """Reads the counters that torch.xpu and torch.accelerator share with torch.cuda. There are no process figures of the driver, no lines,
-    and no observer of out-of-memory errors. NoDeviceError: there is no such device; ValueError: `device` is not one of them."""
+    """Reads the counters that torch.xpu and torch.accelerator share with torch.cuda. It has no process figures from the driver, no lines,
+    and no observer of out-of-memory errors. NoDeviceError: there is no such device; ValueError: `device` is of another kind."""
 
     # PyTorch has one peak per device.
     _open_calls_of: Dict[Tuple[str, int], OpenCalls] = {}
@@ -97,7 +97,7 @@ class AcceleratorSource(MemorySource):
             return None
         try:
             free, total = info(self.device_id)
-        except (RuntimeError, NotImplementedError):  # some devices and drivers do not tell what is free
+        except (RuntimeError, NotImplementedError):  # some devices and drivers do not report free memory
             return None
         return int(free), int(total)
 

@@ -1,4 +1,4 @@
-"""Advice on what to do next, from the verdict, the allocator's settings and the kind of process this is."""
+"""Advice on the next step, from the verdict, the allocator's settings and the kind of process."""
 from __future__ import annotations
 
 import gc
@@ -15,14 +15,14 @@ _LEAST_GROWTH_BYTES = 64 * MIB
 
 
 def dataloader_worker() -> Optional[str]:
-    """"DataLoader worker 2 of 8" if this process is a worker, else None."""
+    """"DataLoader worker 2 of 8" if this process is a worker, otherwise None."""
     data = sys.modules.get("torch.utils.data")
     info = data.get_worker_info() if data is not None else None
     return None if info is None else f"DataLoader worker {info.id} of {info.num_workers}"
 
 
 def dataloader_workers() -> Dict[int, str]:
-    """The workers of this process's live data loaders: "DataLoader worker 2 of 8" by pid. It walks all Python objects."""
+    """The workers of this process's live data loaders by pid: "DataLoader worker 2 of 8". It walks all Python objects."""
     loader = sys.modules.get("torch.utils.data.dataloader")
     kind = getattr(loader, "_MultiProcessingDataLoaderIter", None)
     if kind is None:
@@ -82,7 +82,7 @@ def advice(
     reserved_grows: bool = False,
     others: Sequence[ProcessMemory] = (),
 ) -> List[str]:
-    """Sentences of advice, the most useful first."""
+    """Sentences of advice, most useful first."""
     settings: Dict[str, str] = source.allocator_settings()
     lines: List[str] = []
     worker = dataloader_worker()

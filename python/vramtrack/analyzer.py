@@ -46,7 +46,7 @@ class MemoryAnalyzer:
             "gap_spike_zscore": 2.0,
             "gap_drift_r_squared": 0.6,
             "gap_fragmentation_ratio": 0.3,
-            # For the default rules only: smaller growth is not a leak, as everywhere in vramtrack.
+            # For the default rules only: smaller growth is not a leak anywhere in vramtrack.
             "min_leak_growth_bytes": 64 * MIB,
         }
 
@@ -108,7 +108,7 @@ class MemoryAnalyzer:
         return report
 
     def _repr_html_(self) -> str:
-        """In a notebook: the score, and each pattern and insight with what to do."""
+        """In a notebook: the score, and each pattern and insight with its remedy."""
         report = self.generate_optimization_report()
         score, summary = report["optimization_score"], report["summary"]
         rows = [(one["description"], one["pattern_type"].replace("_", " "), one["severity"], "; ".join(one["suggestions"][:2])) for one in report["all_patterns"]]

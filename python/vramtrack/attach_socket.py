@@ -1,4 +1,4 @@
-"""A socket of this process through which its user, and nobody else, records its allocations for a while (`vramtrack attach`).
+"""A socket through which the user of this process, and nobody else, can record its allocations for a while (`vramtrack attach`).
 
 A connection is a session. It sends one line at a time and gets one back, "ok ..." or "error: ...":
 
@@ -9,8 +9,8 @@ A connection is a session. It sends one line at a time and gets one back, "ok ..
     kept since          the same, of what has grown since the last `kept`
     stop                switches the recorder off
 
-This module and those it imports use nothing but the standard library: for Python 3.14 and newer the program `vramtrack` brings them
-along and has them run in a process that has no package vramtrack.
+This module and those it imports use only the standard library: for Python 3.14 and newer, the program `vramtrack` brings them along and
+runs them in a process that does not have the package vramtrack.
 """
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from vramtrack.safe_point import MarkClock, at_safe_point
 
 LONGEST_RECORD_S = 3600.0
 _LONGEST_LINE = 256
-_IDLE_S = 60.0  # a session that neither records nor asks for this long is over
-_KEPT_S = 5.0  # the longest that the program may have to wait for a look that somebody asked for
+_IDLE_S = 60.0  # a session that neither records nor sends a request for this long has ended
+_KEPT_S = 5.0  # the longest time that the program may have to wait for a requested look
 _KEPT_LIMIT = 1000
 
 _open_socket: Optional["AttachSocket"] = None
@@ -43,11 +43,11 @@ _lock = threading.Lock()
 
 
 class Refused(Exception):
-    """Why a request cannot be done, in words for the user."""
+    """Why a request is refused, in words for the user."""
 
 
 def folder() -> str:
-    """Where sockets are: a folder that only this user can enter, made where it is missing. OSError: somebody else made it."""
+    """The folder of the sockets, which only this user can enter; it is created if missing. OSError: somebody else created it."""
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     path = os.path.join(runtime, "vramtrack-attach") if runtime else os.path.join(tempfile.gettempdir(), f"vramtrack-attach-{os.getuid()}")
     try:
@@ -65,11 +65,11 @@ class AttachSocket:
 
     def __init__(self, once: bool = False) -> None:
         self.path = os.path.join(folder(), str(os.getpid()))
-        self._once = once  # one session, or a minute without one, and it closes itself
+        self._once = once  # it closes itself after one session, or after a minute without one
         self.is_open = True
         self._pid = os.getpid()
         try:
-            os.unlink(self.path)  # of an earlier process with this pid
+            os.unlink(self.path)  # left by an earlier process with this pid
         except FileNotFoundError:
             pass
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -80,11 +80,11 @@ class AttachSocket:
         self._thread.start()
 
     def stay(self) -> None:
-        """Keeps it open, although it was opened for one session only."""
+        """Keeps the socket open, although it was opened for one session only."""
         self._once = False
 
     def close(self) -> None:
-        """The running session, if there is one, ends with its recording."""
+        """A running session ends with its recording."""
         self.is_open = False
         if self._pid != os.getpid():
             self._listener.close()
@@ -114,7 +114,7 @@ class AttachSocket:
                 if _is_of_user(connection):
                     try:
                         Session(connection).serve()
-                    except Exception:  # whatever it is, the program continues
+                    except Exception:  # any exception: the program continues
                         pass
             if self._once:
                 break
@@ -155,7 +155,7 @@ class Session:
                 self._close_descriptors()
                 self._connection.settimeout(_IDLE_S)
                 self._connection.sendall(answer.encode("utf-8", "replace") + b"\n")
-        except OSError:  # the other side has gone, or says nothing
+        except OSError:  # the other side has gone or sends nothing
             return
         finally:
             self._marks.end()
@@ -263,7 +263,7 @@ def _torch() -> Any:
 
 
 def _sites(torch: Any) -> Callable[[int, int], str]:
-    """The first line of the program's own that made the block at (device, address), while blocks have frames."""
+    """The first line of the program itself that allocated the block at (device, address), as long as blocks have frames."""
     starts: Dict[int, List[Tuple[int, int, str]]] = {}
     theirs = os.path.dirname(getattr(torch, "__file__", None) or "/torch/torch")
     try:
@@ -293,9 +293,9 @@ def _sites(torch: Any) -> Callable[[int, int], str]:
 
 
 def allow_attach() -> str:
-    """Opens the socket for `vramtrack attach` until the process ends, and returns the path of its socket. It takes one daemon thread and one
-    socket that only this user can use, and nothing until somebody attaches. Calling it again changes nothing. OSError: there is no folder
-    for the socket."""
+    """Opens the socket for `vramtrack attach` until the process ends, and returns its path. Costs one daemon thread and one socket that
+    only this user can use, and nothing else until somebody attaches. Further calls change nothing. OSError: there is no folder for the
+    socket."""
     return _open(once=False)
 
 
@@ -327,8 +327,8 @@ atexit.register(_close)
 
 
 def open_if_asked() -> None:
-    """At the import of the package: opens the socket where the user has asked for it in the environment, and does nothing otherwise. A
-    program that cannot have it runs as usual."""
+    """Called when the package is imported: opens the socket if the user has asked for it in the environment, and does nothing otherwise. If
+    it cannot be opened, the program runs as usual."""
     if os.environ.get("VRAMTRACK_ATTACHABLE") == "1" or os.environ.get("VRAMTRACK_PROBE_DIR"):
         try:
             allow_attach()

@@ -1,4 +1,4 @@
-"""Breakdown: what the memory of a process consists of at one moment."""
+"""Breakdown: the composition of a process's memory at one moment."""
 from __future__ import annotations
 
 from typing import List, NamedTuple, Optional, Tuple
@@ -10,13 +10,13 @@ _SHOWN_POOLS = 8
 
 
 class Breakdown(NamedTuple):
-    """Bytes. `allocated` and `reserved` contain the private pools. str() gives it in words."""
+    """Bytes. `allocated` and `reserved` include the private pools. str() gives it in words."""
 
     allocated: int
     reserved: int
-    pools: Tuple[Pool, ...]  # private ones (CUDA graphs, MemPool), the largest first
-    outside: Optional[int]  # on the device and not reserved: contexts, libraries, other processes. None: not known
-    host_pinned: Optional[int]  # host memory that is pinned, in use or cached. None: not counted
+    pools: Tuple[Pool, ...]  # private ones (CUDA graphs, MemPool), largest first
+    outside: Optional[int]  # on the device but not reserved: contexts, libraries, other processes. None: unknown
+    host_pinned: Optional[int]  # pinned host memory, in use or cached. None: not counted
 
     def __str__(self) -> str:
         rows = [("allocated", self.allocated), ("reserved, not allocated", self.reserved - self.allocated)]
@@ -34,14 +34,14 @@ class Breakdown(NamedTuple):
 
 
 def breakdown(source: MemorySource) -> Breakdown:
-    """Of a source now. It takes as long as its pools()."""
+    """The current breakdown of a source. It takes as long as the source's pools()."""
     counters, used = source.counters(), source.device_used_bytes()
     outside = None if used is None else max(0, used - counters.reserved)
     return Breakdown(counters.allocated, counters.reserved, tuple(source.pools()), outside, source.host_pinned_bytes())
 
 
 def advice_on_pools(found: Breakdown, least_bytes: int) -> List[str]:
-    """What to do about private pools that keep memory which nothing else can use."""
+    """The remedy for private pools that keep memory which nothing else can use."""
     reserved = sum(pool.reserved_bytes for pool in found.pools)
     unused = reserved - sum(pool.allocated_bytes for pool in found.pools)
     if unused < least_bytes or unused < 0.3 * reserved:

@@ -1,4 +1,4 @@
-"""What a Watch calls, once each: on_leak, and before_oom when the predicted end is near."""
+"""The callbacks of a Watch, each called once: on_leak, and before_oom when the predicted end is near."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class _BeforeOom:
 
 
 class Callbacks:
-    """`note` receives errors in them, which do not end the watch."""
+    """`note` receives their exceptions, which do not end the watch."""
 
     def __init__(self, note: Callable[[str], None]) -> None:
         self.before_oom: List[_BeforeOom] = []
@@ -30,7 +30,7 @@ class Callbacks:
         self.before_oom.append(_BeforeOom(callback, float(seconds)))
 
     def call(self, verdict: Verdict, on_leak: Optional[Callback]) -> None:
-        """Calls those whose time has come."""
+        """Calls the callbacks that are due."""
         if verdict.leak and not self._has_reported and on_leak is not None:
             self._has_reported = True
             self._call("on_leak", on_leak, verdict)

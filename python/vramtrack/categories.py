@@ -1,5 +1,5 @@
-"""What the memory of this process is, by the objects of the framework: parameters, their gradients, the state of optimizers, caches of
-keys and values. They are looked at where they are; nothing is copied, and no tensor is kept alive."""
+"""Classifies this process's memory by the framework's objects: parameters, their gradients, optimizer state, key-value caches. The objects
+are inspected in place; nothing is copied, and no tensor is kept alive."""
 from __future__ import annotations
 
 import gc
@@ -16,20 +16,20 @@ from vramtrack.units import format_size
 #: src/trace/category_name.hpp
 CATEGORIES = ("weights", "gradients", "optimizer_state", "activations", "kv_cache", "other_cache", "workspaces", "communication", "inputs", "unknown")
 
-#: at a mark: a look takes at most a hundredth of the time, a search with gc a thousandth
+#: at a mark: a look takes at most 1 % of the time, a search with gc at most 0.1 %
 _LOOK_SHARE, _SEARCH_SHARE = 0.01, 0.001
 _LOOK_S = 1.0
 _DEPTH = 4  # of lists and dictionaries in an optimizer's state
 
-#: classes of caches: where they are defined, and what their names end in
+#: classes of caches: the module that defines them, and the end of their names
 _CACHES = (("transformers.cache_utils", "Cache"), ("transformers.cache_utils", "Layer"), ("sglang.srt.mem_cache", "KVCache"),
            ("sglang.srt.mem_cache", "KVPool"), ("vllm.", "CacheEngine"), ("exllamav2.cache", "Cache"))  # fmt: skip
-#: and the attributes of objects of other classes that hold one
+#: and attributes with which objects of other classes hold one
 _HOLDERS = (("vllm.", "ModelRunner", "kv_caches"),)
 
 
 class Label(NamedTuple):
-    """One storage: where it begins, how large it is, what it is, and its name ("Net.layers.3.weight")."""
+    """One storage: its start, size, category and name ("Net.layers.3.weight")."""
 
     address: int
     bytes: int
@@ -39,18 +39,18 @@ class Label(NamedTuple):
 
 
 class Categories(NamedTuple):
-    """What categorize() found. str() gives it in words."""
+    """The result of categorize(). str() gives it in words."""
 
     labels: Tuple[Label, ...]
-    allocated: int  # what the allocator says that the process holds, on all devices
-    seconds: float  # that the look took
+    allocated: int  # the memory of the process according to the allocator, on all devices
+    seconds: float  # the duration of the look
 
     def bytes_of(self, category: str) -> int:
         return sum(label.bytes for label in self.labels if label.category == category)
 
     @property
     def by_category(self) -> Dict[str, int]:
-        """Bytes, the most first; "other" is the rest of what is allocated: activations, workspaces, batches, and rounding."""
+        """Bytes, largest first; "other" is the rest of the allocated memory: activations, workspaces, batches, and rounding."""
         sums: Dict[str, int] = {}
         for label in self.labels:
             sums[label.category] = sums.get(label.category, 0) + label.bytes
@@ -85,7 +85,7 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def _find_probe() -> Optional[Callable[[int, bytes, bytes], None]]:
-    """The probe of `vramtrack run`, where this process has it."""
+    """The probe of `vramtrack run`, if this process has it."""
     if not os.environ.get("VRAMTRACK_PROBE_DIR") or os.environ.get("VRAMTRACK_PROBE_CATEGORIES", "") == "0":
         return None
     import ctypes
@@ -111,8 +111,8 @@ def _add(to: "weakref.WeakSet[Any]", found: Any) -> None:
 
 
 def attach() -> None:
-    """From now on modules and optimizers are known without a search: torch reports each as it is made, or makes its first step. A
-    microsecond for each parameter that a module registers, and for each step."""
+    """From now on, modules and optimizers are found without a search: torch reports each when it is created or makes its first step. Costs
+    a microsecond per parameter that a module registers, and per step."""
     global _hooked
     torch = sys.modules.get("torch")
     if _hooked or torch is None or not hasattr(torch, "nn"):
@@ -125,7 +125,7 @@ def attach() -> None:
     def optimizer_of(optimizer: Any, *_: Any) -> None:
         _add(_optimizers, optimizer)
 
-    # Before PyTorch 2.0 there are none: search() finds them.
+    # Before PyTorch 2.0 there are no such hooks: search() finds the objects.
     for where, name, hook in (
         (torch.nn.modules.module, "register_module_parameter_registration_hook", module_of),
         (torch.nn.modules.module, "register_module_module_registration_hook", module_of),
@@ -151,8 +151,8 @@ def _kind_of(cls: type, torch: Any) -> Optional["weakref.WeakSet[Any]"]:
 
 
 def search() -> None:
-    """Finds the modules, optimizers and caches that exist, among all objects of the process: 0.2 us each, 70 ms for a program
-    that has imported PyTorch. Objects that gc.freeze() hid are not found."""
+    """Finds the existing modules, optimizers and caches among all objects of the process: 0.2 us each, 70 ms for a program that has
+    imported PyTorch. Objects hidden by gc.freeze() are not found."""
     torch = sys.modules["torch"]
     kinds: Dict[type, Any] = {}
     for found in gc.get_objects():
@@ -161,7 +161,7 @@ def search() -> None:
         if kind is kinds:
             try:
                 kind = _kind_of(cls, torch)
-            except TypeError:  # a class that is being made
+            except TypeError:  # a class that is being created
                 kind = None
             kinds[cls] = kind
         if kind is not None:
@@ -172,7 +172,7 @@ def _list(weak: "weakref.WeakSet[Any]") -> List[Any]:
     for _ in range(3):
         try:
             return list(weak)
-        except RuntimeError:  # another thread made one meanwhile
+        except RuntimeError:  # another thread created one meanwhile
             continue
     return []
 
@@ -203,7 +203,7 @@ class _Look:
         except (AttributeError, NotImplementedError, RuntimeError, TypeError):  # sparse, lazy, functional: no storage
             return
         self._seen[address] = None
-        if _label is not None:  # while the tensor is held here, nobody else can have its address
+        if _label is not None:  # while the tensor is held here, no other can get its address
             _label(address, category.encode(), name.encode(errors="replace"))
         self.labels.append(Label(address, size, category, name, int(tensor.get_device())))
 
@@ -220,7 +220,7 @@ class _Look:
 
 
 def _named_modules(modules: List[Any]) -> Iterator[Tuple[str, Any]]:
-    """Each module once, by the way from one that no other holds."""
+    """Each module once, with its path from a module that no other holds."""
     held = {id(child) for module in modules for child in list(module.__dict__.get("_modules", {}).values())}
     counts: Dict[str, int] = {}
     seen: Dict[int, None] = {}
@@ -289,7 +289,7 @@ def _look() -> List[Label]:
     look = _Look()
     try:
         _walk(look)
-    except RuntimeError:  # another thread changed what was looked at; what was seen until then holds
+    except RuntimeError:  # another thread changed the inspected objects; the results so far are valid
         pass
     return look.labels
 
@@ -303,9 +303,9 @@ def _allocated() -> int:
 
 
 def categorize() -> Categories:
-    """Says what the memory of this process is that the framework's objects hold: a search among all objects, and a look at each tensor
-    (3 us each). Under `vramtrack run` the trace gets them as well. Call it at a safe point: the end of a step. It takes no
-    GPU memory, does not synchronise, and does not start CUDA."""
+    """Classifies the memory of this process that the framework's objects hold: searches all objects and inspects each tensor (3 us each).
+    Under `vramtrack run`, the trace records the result as well. Call it at a safe point: the end of a step. It takes no GPU memory, does
+    not synchronise, and does not start CUDA."""
     begun = time.perf_counter()
     if not _is_ready():
         return Categories((), 0, 0.0)
@@ -317,7 +317,7 @@ def categorize() -> Categories:
 
 
 def look_now_and_then() -> None:
-    """Tells the probe, where there is one, at most once a second and in a hundredth of the time. Never raises."""
+    """Reports to the probe, if there is one, at most once per second and using at most 1 % of the time. Never raises."""
     global _next_look, _next_search
     now = time.monotonic()
     if now < _next_look or not _is_ready() or not _lock.acquire(blocking=False):
@@ -330,20 +330,20 @@ def look_now_and_then() -> None:
         begun = time.monotonic()
         _look()
         _next_look = time.monotonic() + max(_LOOK_S, (time.monotonic() - begun) / _LOOK_SHARE)
-    except Exception:  # a look must not end a training; the next one is a minute away
+    except Exception:  # a look must not end a training; the next one is a minute later
         _next_look = now + 60
     finally:
         _lock.release()
 
 
 def labels_for_snapshot(found: Categories) -> List[Dict[str, Any]]:
-    """What `vramtrack snapshot` reads as the field "vramtrack_categories" of a snapshot."""
+    """The field "vramtrack_categories" of a snapshot, as `vramtrack snapshot` reads it."""
     return [{"address": label.address, "category": label.category, "name": label.name} for label in found.labels]
 
 
 def dump_snapshot(path: str) -> Categories:
-    """As torch.cuda.memory._dump_snapshot(path), with what categorize() says of the blocks: `vramtrack snapshot summary` and `leaks` show
-    it by category and name."""
+    """Like torch.cuda.memory._dump_snapshot(path), with the categories of the blocks from categorize(): `vramtrack snapshot summary` and
+    `leaks` show them by category and name."""
     import pickle
 
     import torch

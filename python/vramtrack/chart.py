@@ -10,8 +10,8 @@ from vramtrack import _core
 
 @dataclass(frozen=True)
 class Series:
-    """The samples behind a verdict, thinned out for drawing: range and mean of each of at most 600 stretches of time. `times_s` has
-    the first sample of each stretch."""
+    """The samples behind a verdict, thinned out for drawing: range and mean of each of at most 600 intervals. `times_s` is the time of the
+    first sample of each interval."""
 
     times_s: Tuple[float, ...] = ()
     low_bytes: Tuple[float, ...] = ()

@@ -1,5 +1,5 @@
-"""vramtrack check: the statements of Python programs that keep GPU memory, found before they run. `python -m vramtrack check FILE ...`; the
-program `vramtrack` carries the same code, and runs it with the python3 in PATH. Nothing of what is checked is imported or run."""
+"""vramtrack check: finds statements of Python programs that keep GPU memory, before they run. `python -m vramtrack check FILE ...`; the
+program `vramtrack` contains the same code, and runs it with the python3 in PATH. It does not import or run the code it checks."""
 from __future__ import annotations
 
 import argparse
@@ -20,7 +20,7 @@ NOTHING_FOUND, FOUND, FAILED = 0, 1, 2
 
 _IGNORE = re.compile(r"#\s*vramtrack:\s*ignore\b(?:\[([\w\-, ]*)\])?")
 _NOT_ENTERED = {"__pycache__", "node_modules", "site-packages"}
-#: Cells that begin with one of these are Python all the same.
+#: Cells that begin with one of these contain Python nevertheless.
 _PYTHON_MAGICS = {"time", "timeit", "capture", "prun", "vramtrack", "snakeviz", "memray_flamegraph"}
 _SHELL = re.compile(r"^(\s*)([\w., \[\]]+=\s*)?[%!](?!=)")  # %timeit f(), !pip install x, files = !ls
 
@@ -32,7 +32,7 @@ class Read(NamedTuple):
     findings: List[Finding]
     lines: List[str]
     error: str
-    cells: List[Tuple[int, int]] = []  # of a notebook, for each line of its code: the cell, and the line within it
+    cells: List[Tuple[int, int]] = []  # for a notebook, for each line of its code: the cell, and the line within it
 
     def place(self, line: int) -> str:
         return f"{self.name}:cell {self.cells[line - 1][0]}:{self.cells[line - 1][1]}" if self.cells else f"{self.name}:{line}"
@@ -59,7 +59,7 @@ def _text(path: str) -> str:
 
 
 def code_of_notebook(text: str) -> Tuple[str, List[Tuple[int, int]]]:
-    """The code of all cells as one program, without what is IPython's own, and where each line of it stands. ValueError: it is not a notebook."""
+    """The code of all cells as one program, without IPython's syntax, and the position of each line. ValueError: it is not a notebook."""
     try:
         book = json.loads(text)
         cells = [(cell["cell_type"], cell["source"]) for cell in book["cells"]]
@@ -89,7 +89,7 @@ def code_of_notebook(text: str) -> Tuple[str, List[Tuple[int, int]]]:
 
 
 def ignored_lines(text: str) -> Dict[int, Optional[Set[str]]]:
-    """By line, the rules that a comment there switches off; None: all."""
+    """By line, the rules that a comment switches off there; None: all."""
     found: Dict[int, Optional[Set[str]]] = {}
     if "vramtrack:" not in text:
         return found
@@ -101,7 +101,7 @@ def ignored_lines(text: str) -> Dict[int, Optional[Set[str]]]:
 
 
 def _lines_of(node: ast.AST) -> Tuple[int, int]:
-    """The first and last line of a statement; of one with a body, of its head with the decorators."""
+    """The first and last line of a statement; if it has a body, those of its head, including the decorators."""
     first: int = min(one.lineno for one in [node, *getattr(node, "decorator_list", [])])  # type: ignore[attr-defined]
     body = getattr(node, "body", None)
     last: int = max(node.lineno, body[0].lineno - 1) if isinstance(body, list) and body else node.end_lineno  # type: ignore[attr-defined]
@@ -117,7 +117,7 @@ def _is_ignored(finding: Finding, ignored: Dict[int, Optional[Set[str]]]) -> boo
 
 
 def read(path: str) -> Read:
-    """Checks one file. Never raises for what is in it."""
+    """Checks one file. Never raises because of its contents."""
     name = "standard input" if path == "-" else path
     version = ".".join(map(str, sys.version_info[:2]))
     cells: List[Tuple[int, int]] = []
@@ -126,7 +126,7 @@ def read(path: str) -> Read:
         if path.endswith(".ipynb"):
             text, cells = code_of_notebook(text)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of an escape in a string, for whoever runs the program
+            warnings.simplefilter("ignore")  # about an escape in a string, which concern whoever runs the program
             findings = check(text)
         ignored = ignored_lines(text)
     except OSError as error:
@@ -147,7 +147,7 @@ def _printable(text: str) -> str:
 
 
 def _statement(one: Finding, lines: List[str]) -> str:
-    """Its first line, without a comment at its end."""
+    """Its first line, without a trailing comment."""
     line, end = one.node.lineno, getattr(one.node, "end_lineno", None)  # type: ignore[attr-defined]
     text = lines[line - 1]
     if end == line:
@@ -180,7 +180,7 @@ def as_text(files: List[Read]) -> str:
 
 
 def main(arguments: List[str], show: Callable[[str], None] = lambda words: None) -> int:
-    """`show` is called with how far it is, for each file, and with nothing before the first line is printed."""
+    """`show` is called with the progress, for each file, and with nothing before the first line is printed."""
     parser = argparse.ArgumentParser(prog="vramtrack check", description="Find the statements in Python programs that keep GPU memory, without running the programs.",
                                      epilog="Exit: 0 nothing found, 1 findings, 2 a file could not be read. docs/check.md lists the patterns.")
     parser.add_argument("files", metavar="FILE", nargs="+", help="Python files, notebooks (*.ipynb), and folders of them; - is standard input")

@@ -9,7 +9,7 @@ from vramtrack.check_source import Source
 from vramtrack.check_syntax import Function, contains_call, last_name, parameters_of
 from vramtrack.check_values import NUMBERS, element_and_container
 
-_REACH = 5  # steps from what is registered to the code
+_REACH = 5  # steps from the registered object to the code
 _PLAIN = {"shape", "dtype", "device", "ndim"}  # of a tensor, without its memory
 
 
@@ -17,22 +17,22 @@ class Hook(NamedTuple):
     """One function that runs as a hook, and how it was reached."""
 
     code: Union[Function, ast.Lambda]
-    given: int  # the position of its first parameter that the framework gives: `self` and what partial() binds are before it
-    bound: Dict[Place, ast.expr]  # what the parameters of the functions around it stand for, where one of them made it
+    given: int  # the position of its first parameter that the framework passes: `self` and arguments bound by partial() precede it
+    bound: Dict[Place, ast.expr]  # the values of the parameters of its enclosing functions, if one of them created it
 
 
 class HookKeep(NamedTuple):
-    """What a hook adds to a container."""
+    """A value that a hook adds to a container."""
 
     statement: ast.stmt
     container: ast.expr
     value: ast.expr
-    name: str  # of the parameter that has the tensor
+    name: str  # the name of the parameter with the tensor
 
 
 def hooks_of(source: Source, node: ast.AST, depth: int = _REACH) -> Iterator[Hook]:
-    """A function, a lambda, a method of an object of this file, an object with __call__(), partial() of one of them, and what a function
-    returns that makes one."""
+    """The hooks that the node stands for: a function, a lambda, a method of an object in this file, an object with __call__(), partial() of
+    any of these, or the result of a function that returns one."""
     if depth == 0:
         return
     if isinstance(node, ast.Lambda):
@@ -62,7 +62,7 @@ def hooks_of(source: Source, node: ast.AST, depth: int = _REACH) -> Iterator[Hoo
 
 
 def kept_in(source: Source, hook: Hook, plain: int) -> Iterator[HookKeep]:
-    """What it adds to containers of what the framework gives it. `plain`: this many of the first parameters have no tensors (the module)."""
+    """The values from the framework that it adds to containers. `plain`: this many of the first parameters have no tensors (the module)."""
     names = set(parameters_of(hook.code)[hook.given + plain:]) | ({hook.code.args.vararg.arg} if hook.code.args.vararg is not None else set())
     body = hook.code.body if isinstance(hook.code.body, list) else [hook.code.body]
     for node in (one for part in body for one in ast.walk(part)):
@@ -75,7 +75,7 @@ def kept_in(source: Source, hook: Hook, plain: int) -> Iterator[HookKeep]:
 
 
 def _is_kept(source: Source, value: ast.expr, place: Place) -> bool:
-    """The value has the parameter itself, or what is computed from it on the device: not its shape, a number or a copy on the CPU."""
+    """Whether the value is the parameter itself or computed from it on the device: not its shape, a number or a copy on the CPU."""
     if contains_call([value], "cpu", "size", *NUMBERS):
         return False
     uses = [one for one in ast.walk(value) if isinstance(one, ast.Name) and source.place(one) == place]
@@ -83,7 +83,7 @@ def _is_kept(source: Source, value: ast.expr, place: Place) -> bool:
 
 
 def _passed(hook: Hook, arguments: List[ast.expr], keywords: List[ast.keyword]) -> Dict[Place, ast.expr]:
-    """What a call gives to the parameters."""
+    """The arguments that a call passes to the parameters."""
     by_name = {one.arg: one.value for one in keywords if one.arg is not None}
     return {Place(hook.code, name): value for name, value in [*zip(parameters_of(hook.code)[hook.given:], arguments), *by_name.items()]}
 

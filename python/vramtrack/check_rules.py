@@ -1,4 +1,4 @@
-"""The patterns of source code that keep GPU memory. Each rule yields where it is, why, and what to write instead."""
+"""The patterns of source code that keep GPU memory. Each rule yields the position, the reason, and what to write instead."""
 from __future__ import annotations
 
 import ast
@@ -25,7 +25,7 @@ class Keep(NamedTuple):
     statement: ast.AST
     container: ast.expr
     value: ast.expr
-    key: Optional[ast.expr]  # of container[key] = value
+    key: Optional[ast.expr]  # in container[key] = value
 
 
 _MODULE_HOOKS = {
@@ -37,11 +37,11 @@ _COMPILERS = {
     "jax.jit": "jax.jit", "jax.pmap": "jax.pmap", "tensorflow.function": "tf.function",
 }
 _PER_STEP = {"torch.cuda.CUDAGraph": "a CUDA graph", "torch.cuda.Stream": "a stream"}
-#: Functions that run once for each object, or that trainers call once in each run, not in each step or epoch.
+#: Functions that run once for each object, or that trainers call once per run, not per step or epoch.
 _ONCE = re.compile(r"^(__new__|__post_init__|_*init(ialize)?(_\w+)?|setup|build|configure_\w+|prepare_data|on_(train|fit|init|pretrain_routine)_(begin|start|end))$")
-#: Parameters of which a program has a few values: layers, devices, kinds; and those that are another one with each step or request.
+#: Parameters with few values in a program: layers, devices, kinds; and those with another value in each step or request.
 _FIXED = re.compile(r"(^|_)(name|layer|device|dtype|type|kind|mode|rank|group|head|level|stage|block|module|stream|max)s?(_|$)")
-#: and those that say how long the input is
+#: and those that give the length of the input
 _LENGTH = re.compile(r"^(n|size|length|batch_size|(\w+_)?(len|seqlen|tokens|positions))$")
 _ANOTHER = re.compile(r"(^|_)(step|iteration|batch_idx|batch_id|request|request_id|req_id|uid|uuid|session|session_id|prompt|query|sentence|question|url)$")
 #: Containers that only grow. Other classes (weak references, caches with a size, queues) are not reported.
@@ -55,7 +55,7 @@ class Rules:
         self._keeps = list(self._find_keeps())
 
     def findings(self) -> List[Finding]:
-        """In the order of lines, one for each statement and one for each loop without no_grad()."""
+        """In line order, one per statement and one per loop without no_grad()."""
         if not self._source.frameworks:
             return []
         found = [*self._kept(), *self._accumulated(), *self._passed_on(), *self._caches(), *self._cached_functions(), *self._exceptions(), *self._hooks(),
@@ -67,7 +67,7 @@ class Rules:
             first.setdefault(one.node, one)
         return sorted(first.values(), key=lambda one: (one.node.lineno, one.node.col_offset))  # type: ignore[attr-defined]
 
-    # Where something is kept.
+    # Where values are kept.
 
     def _find_keeps(self) -> Iterator[Keep]:
         for call in self._source.calls:
@@ -83,8 +83,8 @@ class Rules:
                 yield Keep(node, node.target, node.value, None)
 
     def _is_long_lived(self, container: ast.expr) -> bool:
-        """It outlives the function: of the module, of a class, of an object after its __init__, a default argument, or of a function that
-        returns this one."""
+        """Whether it outlives the function: it belongs to the module, a class, an object after its __init__, a default argument, or the
+        function that returns this one."""
         base = _base(container)
         place, function = self._source.place(base), self._source.function_of(container)
         if place is None or function is None:
@@ -96,19 +96,19 @@ class Rules:
         return place.owner is self._source.tree or place.owner is not function and self._is_returned(function)
 
     def _is_returned(self, function: Function) -> bool:
-        """A function within another, which gives it to its caller."""
+        """Whether it is a nested function that the outer one returns to its caller."""
         maker, place = self._source.function_of(function), self._source.place_of_definition(function)
         return maker is not None and any(isinstance(one, ast.Return) and self._source.scope_of(one) is maker and place in self._source.places_in(one.value) for one in ast.walk(maker))
 
     def _runs_once(self, function: Function, depth: int = 3) -> bool:
-        """By its name; or it is called in this file, and only from functions that run once."""
+        """Whether its name shows it, or it is called in this file, and only from functions that run once."""
         callers = self._source.callers(function) if depth > 0 and not _ONCE.search(function.name) else []
         around = [self._source.function_of(call) for call in callers if not self._source.loops_of(call)]
         return bool(_ONCE.search(function.name)) or bool(callers) and len(around) == len(callers) and all(one is not None and self._runs_once(one, depth - 1) for one in around)
 
     def _is_bounded(self, place: Place, is_local: bool) -> bool:
-        """It gets smaller somewhere, its size is looked at, it is made again in use, or its kind has a bound. What is local is made again
-        with each call."""
+        """Whether it shrinks anywhere, its size is checked, it is created anew in use, or its type has a bound. A local variable is created
+        anew with each call."""
         if self._source.drops(place):
             return True
         is_made = self._source.default_of(place) is not None
@@ -121,7 +121,7 @@ class Rules:
                 return True
             if not is_local and isinstance(where, FUNCTIONS) and where is not place.owner and not _ONCE.search(where.name):
                 return True  # a method that starts over
-        return not is_local and not is_made  # nobody in this file made it: nothing is known of it
+        return not is_local and not is_made  # not created in this file, so nothing is known about it
 
     def _growing_loop(self, container: ast.expr, statement: ast.AST) -> Optional[Loop]:
         """The outermost loop over data in which a local container only grows."""
@@ -136,14 +136,14 @@ class Rules:
         return found
 
     def _is_growth(self, statement: ast.AST, place: Optional[Place]) -> bool:
-        """The statement adds to what the place had: total += x, total = total + x."""
+        """Whether the statement adds to the previous value of the place: total += x, total = total + x."""
         if isinstance(statement, ast.AugAssign):
             return True
         value = getattr(statement, "value", None)
         return isinstance(statement, ast.Assign) and isinstance(value, ast.BinOp) and place in self._source.places_in(value)
 
     def _is_evaluated(self, loop: Loop, function: Optional[Function]) -> bool:
-        """A loop without backward() that is marked as evaluation, or that takes its rounds from data outside of a network."""
+        """Whether a loop without backward() is marked as evaluation, or takes its rounds from data outside of a network."""
         if self._source.is_trained(function or self._source.tree):
             return False
         owner = self._source.class_of(loop)
@@ -160,7 +160,7 @@ class Rules:
             if holds < Holds.DEVICE or keep.key is not None and self._values.is_tensor(keep.container):
                 continue
             if keep.key is not None and (self._values.holds(keep.key) in (Holds.SHAPE, Holds.TENSOR, Holds.DEVICE, Holds.GRAPH) or not self._key_is_fresh(keep)):
-                continue  # a cache, or one place that is written again
+                continue  # a cache, or one entry that is overwritten
             what = ast_text(keep.value)
             if self._is_long_lived(keep.container):
                 if not self._is_bounded(place, is_local=False):
@@ -181,7 +181,7 @@ class Rules:
                               "save the copy to disk with torch.save(), or keep the last or the best one only, on the CPU")
 
     def _key_is_fresh(self, keep: Keep) -> bool:
-        """Another key in each round or call: a number of steps, an identity; not one of a fixed set of names."""
+        """Whether the key is different in each round or call: a step number, an identity; not one of a fixed set of names."""
         loops = self._source.loops_of(keep.statement)
         names = self._source.places_in(keep.key)
         over = {place for loop in loops if self._source.is_over_data(loop) for place in self._source.places_of(loop)}
@@ -233,7 +233,7 @@ class Rules:
     # Through a function of this file.
 
     def _sinks(self) -> Dict[Function, List[Tuple[int, str]]]:
-        """The functions that keep what is passed to them: the number of the argument and where it stays."""
+        """The functions that keep an argument: the number of the argument, and where it stays."""
         found: Dict[Function, List[Tuple[int, str]]] = {}
         stores: List[Tuple[ast.AST, ast.expr, ast.expr]] = [(one.statement, one.container, one.value) for one in self._keeps if one.key is None]
         stores += [(node, node.target, node.value) for node in ast.walk(self._source.tree) if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Attribute)]
@@ -277,7 +277,7 @@ class Rules:
             if place is None or not self._is_long_lived(keep.container) or self._is_bounded(place, is_local=False):
                 continue
             if key <= Holds.SHAPE and self._values.holds(keep.value) < (Holds.DEVICE if chosen else Holds.TENSOR) and not self._makes_memory(keep.value):
-                continue  # numbers, a compiled kernel, or nothing is known of it
+                continue  # numbers, a compiled kernel, or nothing is known about it
             text = text_of(_base(keep.container))
             if chosen:
                 yield Finding("unbounded-cache", keep.statement, f"`{text}` is keyed by `{chosen}`, which the callers choose, and is never emptied: it grows with every new one",
@@ -289,8 +289,8 @@ class Rules:
                           "give it a bound: functools.lru_cache(maxsize=...) on the shape as a tuple, or remove the oldest entry when len() exceeds a limit")
 
     def _chosen_by_callers(self, keep: Keep) -> str:
-        """The parameter that is in the key, if its values are not a fixed set, as names, layers and devices are: it is a length, and what is
-        kept is as long, it is by its name another one in each call, or a caller has it from a loop over data."""
+        """The parameter in the key, if its values are not a fixed set like those of names, layers and devices: it is a length (and the kept
+        value has that length), or its name suggests another value in each call, or a caller takes it from a loop over data."""
         function = self._source.function_of(keep.statement)
         if function is None or keep.key is None:
             return ""
@@ -305,7 +305,7 @@ class Rules:
         return ""
 
     def _is_size(self, place: Place, value: ast.expr) -> bool:
-        """Of a tensor that the value is made of."""
+        """Whether the place is a size of the tensor that the value is created from."""
         values = [value, *(one for name in self._source.places_in(value) for one in self._source.values(name))]
         return any(isinstance(one, ast.Call) and last_name(one.func) in FACTORIES and any(place in self._source.places_in(size) for size in one.args)
                    for each in values for one in ast.walk(each))
@@ -320,7 +320,7 @@ class Rules:
         return False
 
     def _makes_memory(self, value: ast.expr) -> bool:
-        """A CUDA graph, a stream or a compiled function, each with memory of its own."""
+        """Whether it is a CUDA graph, a stream or a compiled function, each with memory of its own."""
         values = [one for place in self._source.places_in(value) for one in self._source.values(place)]
         return any(isinstance(one, ast.Call) and self._source.full_name(one.func) in {**_COMPILERS, **_PER_STEP} for part in [value, *values] for one in ast.walk(part))
 
@@ -372,7 +372,7 @@ class Rules:
         return False
 
     def _frames_in(self, node: ast.AST, handler: ast.ExceptHandler, depth: int = 4) -> str:
-        """How an expression refers to the frames of the failed call: by the "exception", or by its "traceback"; empty if it does not."""
+        """How an expression refers to the frames of the failed call: by the "exception" or by its "traceback"; empty if it does not."""
         if isinstance(node, ast.Attribute):
             if node.attr in ("__traceback__", "tb_next", "tb_frame", "f_back"):
                 return "traceback" if self._frames_in(node.value, handler, depth) else ""
@@ -403,7 +403,7 @@ class Rules:
 
     @staticmethod
     def _is_cleaned(handler: ast.ExceptHandler, holds: str) -> bool:
-        """The frames are emptied, or the exception that is kept is parted from them. A traceback that is kept by itself stays as it is."""
+        """Whether the frames are cleared, or the kept exception is separated from them. A traceback kept by itself remains unchanged."""
         for one in (one for part in handler.body for one in ast.walk(part)):
             if isinstance(one, ast.Call) and last_name(one.func) == "clear_frames":
                 return True
@@ -441,7 +441,7 @@ class Rules:
         return contains_call([function if function is not None else self._source.tree], "remove") or isinstance(self._source.parent(call), (ast.Return, ast.withitem))
 
     def _collecting_hook(self, call: ast.Call, is_of_module: bool) -> Iterator[Finding]:
-        """What runs as the hook puts what it is given into a container that outlives it."""
+        """Reports a hook that puts its arguments into a container that outlives it."""
         if self._is_removed(call) or self._source.function_of(call) is None and not self._runs_over_data(self._source.tree):
             return
         for argument in [*call.args[:1], *(one.value for one in call.keywords if one.arg == "hook")]:
@@ -460,7 +460,7 @@ class Rules:
                               f"keep what is needed of it as .detach().cpu(), and empty `{text}` after each step; remove the hook when done")
 
     def _lasting(self, base: ast.expr, hook: Optional[Hook]) -> Optional[Place]:
-        """The place of a container that outlives the hook that adds to it. None: it ends with the hook, or nothing is known of it."""
+        """The place of a container that outlives the hook that adds to it. None: it ends with the hook, or nothing is known about it."""
         place, root = self._source.place(base), self._source.root(base)
         first = self._source.place(root) if root is not None else None
         if place is None or first is None or first.owner is None and not place.is_attribute:
@@ -470,7 +470,7 @@ class Rules:
         if self._source.bindings(first):
             is_own = hook is not None and first.owner is hook.code
             return place if not is_own and isinstance(first.owner, ast.AST) and self._runs_over_data(first.owner, place) else None
-        if place.is_attribute:  # of the module, of the object whose method it is
+        if place.is_attribute:  # of the module, or of the object of the method
             return place
         if hook is not None and first in hook.bound:
             return self._lasting(_base(hook.bound[first]), None)
@@ -480,8 +480,8 @@ class Rules:
         return isinstance(place.owner, (*FUNCTIONS, ast.Lambda)) and self._source.parameter(place) is None
 
     def _runs_over_data(self, scope: ast.AST, place: Optional[Place] = None) -> bool:
-        """A loop that trains, or runs a network over data with gradients on, is in it, and the container is not made again there. Who collects
-        features without gradients wants them all."""
+        """Whether it contains a loop that trains, or runs a network over data with gradients on, and does not create the container anew. A
+        program that collects features without gradients wants them all."""
         bindings = self._source.bindings(place) if place is not None else []
         return any(isinstance(one, LOOPS) and (self._source.is_trained(one) or self._source.is_over_data(one) and self._runs_network(one))
                    and not any(self._source.is_in(each, one) for each in bindings) for one in ast.walk(scope))
@@ -532,8 +532,8 @@ class Rules:
                               "create it once before the loop and reuse it")
 
     def _loop_without_condition(self, call: ast.Call) -> Optional[Loop]:
-        """The loop over data that it runs in, each time: not behind `if ... is None` or `not in cache`, nor in a `while` that ends by
-        what is made."""
+        """The loop over data in which it runs every time: not guarded by `if ... is None` or `not in cache`, nor in a `while` that ends
+        because of its result."""
         statement = self._source.statement_of(call)
         pair = element_and_container(statement.value) if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) else None
         made = self._source.places_of(statement) | ({self._source.place(pair[1])} if pair is not None else set())
@@ -549,7 +549,7 @@ class Rules:
     # Evaluation.
 
     def _evaluations(self, reported: Set[Loop]) -> Iterator[Finding]:
-        """A loop over data that calls a network which was switched to eval(), with gradients on and without backward()."""
+        """Reports a loop over data that calls a network in eval() mode, with gradients on and without backward()."""
         seen: Set[ast.AST] = set(reported)
         for call in self._source.calls:
             loops = [loop for loop in self._source.loops_of(call) if self._source.is_over_data(loop)]
@@ -576,12 +576,12 @@ class Rules:
 
 
 def check(text: str) -> List[Finding]:
-    """The findings of one source text. Raises what ast.parse() does."""
+    """The findings in one source text. Raises the exceptions of ast.parse()."""
     return Rules(Source(text)).findings()
 
 
 def ast_text(node: ast.AST, limit: int = 60) -> str:
-    """An expression as it may be in a sentence."""
+    """An expression in a form that fits into a sentence."""
     text = ast.unparse(node) if hasattr(ast, "unparse") else text_of(node) or "the value"  # Python 3.8 has no unparse()
     text = " ".join(text.split())
     return text if len(text) <= limit else text[:limit - 3] + "..."
@@ -641,7 +641,7 @@ def _is_exc_info(node: ast.AST) -> bool:
 
 
 def _part_of_exc_info(position: object) -> str:
-    """Of (type, exception, traceback)."""
+    """The part of (type, exception, traceback) at the position."""
     if isinstance(position, ast.UnaryOp):  # [-1]
         position = -getattr(position.operand, "value", 0)
     number = getattr(position, "value", position)
@@ -657,7 +657,7 @@ def _is_true(node: Optional[ast.expr]) -> bool:
 
 
 def _counts(loop: Loop) -> bool:
-    """for step in range(...): a computation of many steps, whose results are its purpose."""
+    """for step in range(...): a computation with many steps, whose results are its purpose."""
     return isinstance(loop, (ast.For, ast.AsyncFor)) and isinstance(loop.iter, ast.Call) and last_name(loop.iter.func) in ("range", "trange", "count")
 
 

@@ -1,5 +1,5 @@
-"""Which variable each name of a Python file stands for, and which attribute of which class: by Python's scopes, read from the syntax tree. The
-one place where `check` resolves names. A rule asks for the place() of an expression and compares places, never names."""
+"""Resolves which variable each name in a Python file stands for, and which attribute of which class, by Python's scopes in the syntax tree.
+Only this module of `check` resolves names. A rule asks for the place() of an expression and compares places, never names."""
 from __future__ import annotations
 
 import ast
@@ -7,15 +7,15 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple, Union
 
 from vramtrack.check_syntax import COMPREHENSIONS, FUNCTIONS, Function, arguments_of, last_name, parameters_of, targets_of, value_of
 
-_STEPS = 5  # from one name to what it stands for, and on
-_VIEWS = ("values", "items", "get", "setdefault")  # of a container: what it has
+_STEPS = 5  # from one name to the name it stands for, and so on
+_VIEWS = ("values", "items", "get", "setdefault")  # of a container: its contents
 
 
 class Place(NamedTuple):
-    """A variable of a scope, or an attribute. Two that are equal are the same one."""
+    """A variable of a scope, or an attribute. Equal places are the same variable."""
 
-    #: The function, lambda, comprehension or module whose variable it is; the class (of this file) whose attribute it is; the place of the object
-    #: whose attribute it is, where its class is not known. None: nobody in this file binds the name.
+    #: The function, lambda, comprehension or module that has the variable; the class (in this file) that has the attribute; or, if that
+    #: class is unknown, the place of the object that has the attribute. None: this file does not bind the name.
     owner: Union[ast.AST, Place, None]
     name: str
 
@@ -26,11 +26,11 @@ class Place(NamedTuple):
 
 _Variables = List[Tuple[ast.AST, str, ast.AST]]
 _Attributes = List[Tuple[ast.AST, ast.Attribute]]
-_SOMEWHERE = Place(None, "")  # an object that no name stands for: open().name
+_SOMEWHERE = Place(None, "")  # an object without a name: open().name
 
 
 class Scopes:
-    """The names of one tree."""
+    """The names in one tree."""
 
     def __init__(self, tree: ast.Module) -> None:
         self.tree = tree
@@ -38,8 +38,8 @@ class Scopes:
         self.classes: List[ast.ClassDef] = []
         self.calls: List[ast.Call] = []
         self._parents: Dict[ast.AST, ast.AST] = {}
-        self._scopes: Dict[ast.AST, ast.AST] = {}  # of each node: the scope in which it is evaluated
-        self._names: Dict[ast.AST, Set[str]] = {}  # by scope: the names that are bound in it
+        self._scopes: Dict[ast.AST, ast.AST] = {}  # for each node, the scope in which it is evaluated
+        self._names: Dict[ast.AST, Set[str]] = {}  # by scope: the names bound in it
         self._global: Dict[ast.AST, Set[str]] = {}
         self._nonlocal: Dict[ast.AST, Set[str]] = {}
         self._owners: Dict[Tuple[ast.AST, str], Optional[ast.AST]] = {}
@@ -55,7 +55,7 @@ class Scopes:
         self.calls.sort(key=lambda one: (one.lineno, one.col_offset))
         for call in self.calls:
             self._calls_of.setdefault(last_name(call.func), []).append(call)
-        # Variables, then self.x of methods, then other attributes: the class of an object is seen from what was assigned before.
+        # Variables, then self.x of methods, then other attributes: an object's class follows from earlier assignments.
         for node, name, scope in variables:
             self._bind(Place(self.owner(name, scope), name), node)
         of_methods = [isinstance(target.value, ast.Name) and self._method_of(target.value) is not None for _, target in attributes]
@@ -75,7 +75,7 @@ class Scopes:
     # Reading the tree.
 
     def _read(self) -> Tuple[_Variables, _Attributes]:
-        """What binds a variable, with its name and the scope where it says so, and what binds an attribute."""
+        """The nodes that bind a variable, with its name and the scope of the binding, and the nodes that bind an attribute."""
         variables: _Variables = []
         attributes: _Attributes = []
         waiting: List[Tuple[ast.AST, ast.AST]] = [(self.tree, self.tree)]
@@ -92,12 +92,12 @@ class Scopes:
 
     def _scope_of_child(self, node: ast.AST, field: str, child: ast.AST, scope: ast.AST) -> ast.AST:
         if isinstance(node, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
-            return node if field == "body" else scope  # decorators, defaults, annotations and bases belong to the scope around
+            return node if field == "body" else scope  # decorators, defaults, annotations and bases belong to the enclosing scope
         if isinstance(node, COMPREHENSIONS):
             return node
         above = self._parents.get(node)
         if isinstance(node, ast.comprehension) and field == "iter" and isinstance(above, COMPREHENSIONS) and node is above.generators[0]:
-            return self._scopes[above]  # the first is computed outside
+            return self._scopes[above]  # the first iterable is computed outside
         return scope
 
     def _note(self, node: ast.AST, scope: ast.AST, variables: _Variables, attributes: _Attributes) -> None:
@@ -133,19 +133,19 @@ class Scopes:
                 attributes.append((node, target))
 
     def _binder(self, node: ast.AST, scope: ast.AST) -> ast.AST:
-        """`:=` within a comprehension binds a variable of the function around it."""
+        """`:=` within a comprehension binds a variable of the enclosing function."""
         if isinstance(node, ast.NamedExpr) or isinstance(self._parents.get(node), ast.NamedExpr):
             while isinstance(scope, COMPREHENSIONS):
                 scope = self._scopes[scope]
         return scope
 
-    # Where a node stands.
+    # The position of a node.
 
     def parent(self, node: ast.AST) -> Optional[ast.AST]:
         return self._parents.get(node)
 
     def above(self, node: ast.AST) -> Iterator[ast.AST]:
-        """Its parents, the nearest first."""
+        """Its ancestors, nearest first."""
         one = self._parents.get(node)
         while one is not None:
             yield one
@@ -155,7 +155,7 @@ class Scopes:
         return any(one is outer for one in self.above(node))
 
     def scope_of(self, node: ast.AST) -> ast.AST:
-        """The function, lambda or class that it runs in, else the module."""
+        """The function, lambda or class in which it runs, otherwise the module."""
         scope = self._scopes[node]
         while isinstance(scope, COMPREHENSIONS):
             scope = self._scopes[scope]
@@ -175,10 +175,10 @@ class Scopes:
     def statement_of(self, node: ast.AST) -> ast.stmt:
         return node if isinstance(node, ast.stmt) else next(one for one in self.above(node) if isinstance(one, ast.stmt))
 
-    # What a name stands for.
+    # The meaning of a name.
 
     def owner(self, name: str, scope: ast.AST) -> Optional[ast.AST]:
-        """The scope whose variable the name is where it is used in `scope`. None: no scope of this file has it."""
+        """The scope that has the variable which `name` refers to in `scope`. None: no scope of this file has it."""
         key = (scope, name)
         if key not in self._owners:
             self._owners[key] = self._search(name, scope)
@@ -189,7 +189,7 @@ class Scopes:
         while one is not self.tree:
             if name in self._global.get(one, ()):
                 return self.tree
-            # The variables of a class are not seen from the functions in it.
+            # Functions in a class do not see the variables of the class.
             if name in self._names.get(one, ()) and name not in self._nonlocal.get(one, ()) and (one is scope or not isinstance(one, ast.ClassDef)):
                 return one
             one = self._scopes[one]
@@ -197,7 +197,7 @@ class Scopes:
         return one if is_global else None
 
     def place(self, node: ast.AST) -> Optional[Place]:
-        """For a name or an attribute; other expressions have none."""
+        """The place of a name or an attribute; other expressions have none."""
         if node not in self._places:
             self._places[node] = Place(self.owner(node.id, self._scopes[node]), node.id) if isinstance(node, ast.Name) else (
                 self._attribute(node) if isinstance(node, ast.Attribute) else None)
@@ -210,7 +210,7 @@ class Scopes:
         return Place(self.place(node.value) or _SOMEWHERE, node.attr)
 
     def place_of_definition(self, node: Union[Function, ast.ClassDef]) -> Place:
-        """The name that a function or class is bound to."""
+        """The place of the name to which a function or class is bound."""
         return Place(self.owner(node.name, self._scopes[node]), node.name)
 
     def places_in(self, node: Optional[ast.AST]) -> Set[Place]:
@@ -218,26 +218,26 @@ class Scopes:
         return {place for place in map(self.place, ast.walk(node) if node is not None else ()) if place is not None}
 
     def places_of(self, statement: ast.AST) -> Set[Place]:
-        """Those that a statement binds."""
+        """The places that a statement binds."""
         return {place for place in map(self.place, targets_of(statement)) if place is not None}
 
     def root(self, node: ast.AST) -> Optional[ast.Name]:
-        """The name that a chain of attributes begins with."""
+        """The name at the start of a chain of attributes."""
         while isinstance(node, ast.Attribute):
             node = node.value
         return node if isinstance(node, ast.Name) else None
 
     def bindings(self, place: Place, within: Optional[ast.AST] = None) -> List[ast.AST]:
-        """The statements that bind it, in the order of lines: all of them, or those of one scope."""
+        """The statements that bind it, in line order: all of them, or those in one scope."""
         found = self._bindings.get(place, [])
         return found if within is None else [one for one in found if self.scope_of(one) is within]
 
     def attributes_named(self, name: str) -> List[Place]:
-        """Those that something in this file is assigned to."""
+        """Attributes with that name that this file assigns to."""
         return self._attributes.get(name, [])
 
     def values(self, place: Place) -> List[ast.expr]:
-        """What is assigned to it; to an attribute also by the classes that its object may be of as well."""
+        """The values assigned to it; for an attribute, including those assigned by other classes that its object may have."""
         places = [place, *(one for one in self.attributes_named(place.name) if one != place and isinstance(place.owner, ast.ClassDef) and one.owner in self._relatives(place.owner))]
         values = (value_of(one, place.name) for each in places for one in self.bindings(each) if isinstance(one, (ast.Assign, ast.AnnAssign, ast.NamedExpr)))
         return [one for one in values if one is not None]
@@ -248,7 +248,7 @@ class Scopes:
         return next((one for one in arguments_of(place.owner) if one.arg == place.name), None)
 
     def default_of(self, place: Place) -> Optional[ast.expr]:
-        """What a parameter is where a call does not give it."""
+        """The default value of a parameter."""
         if not isinstance(place.owner, (*FUNCTIONS, ast.Lambda)):
             return None
         its = place.owner.args
@@ -256,7 +256,7 @@ class Scopes:
         return next((default for name, default in pairs if name == place.name), None)
 
     def full_name(self, node: ast.AST) -> str:
-        """`F.relu` -> torch.nn.functional.relu, by the imports that the name is bound by."""
+        """`F.relu` -> torch.nn.functional.relu, by the imports that bind the name."""
         if isinstance(node, ast.Attribute):
             base = self.full_name(node.value)
             return f"{base}.{node.attr}" if base else ""
@@ -269,15 +269,15 @@ class Scopes:
                     return str(alias.name) if alias.asname else place.name  # type: ignore[union-attr]
         return place.name if place is not None else ""
 
-    # Classes and what belongs to them.
+    # Classes and their members.
 
     def class_named(self, node: ast.AST) -> Optional[ast.ClassDef]:
-        """The class of this file that an expression names."""
+        """The class in this file that an expression names."""
         place = self.place(node)
         return next((one for one in reversed(self.bindings(place)) if isinstance(one, ast.ClassDef)), None) if place is not None else None
 
     def has_object(self, function: Function) -> bool:
-        """A method whose first parameter is the object, or the class."""
+        """Whether it is a method whose first parameter is the object or the class."""
         return isinstance(self._scopes[function], ast.ClassDef) and not any(last_name(one) == "staticmethod" for one in function.decorator_list)
 
     def _method_of(self, node: ast.Name) -> Optional[ast.ClassDef]:
@@ -289,12 +289,12 @@ class Scopes:
         return kind if isinstance(kind, ast.ClassDef) else None
 
     def is_of_its_class(self, node: ast.AST) -> bool:
-        """An attribute of the object whose method it stands in, or of a class itself: it lives as long as that."""
+        """Whether it is an attribute of the method's own object or of a class itself, and so lives as long as that."""
         root = self.root(node)
         return root is not None and root is not node and (self._method_of(root) is not None or self.class_named(root) is not None)
 
     def classes_of(self, node: ast.AST, depth: int = _STEPS) -> Optional[List[ast.ClassDef]]:
-        """The classes of this file that the object is of, or that the expression names. None: it may be another object too."""
+        """The classes in this file that the object may have, or that the expression names. None: it may be another object, too."""
         if depth == 0:
             return None
         if node not in self._kinds:
@@ -330,7 +330,7 @@ class Scopes:
         return found or None
 
     def lineage(self, kind: ast.ClassDef) -> List[ast.ClassDef]:
-        """The class and those of this file that it inherits from, nearest first."""
+        """The class and its base classes in this file, nearest first."""
         found = [kind]
         for one in found:
             for base in map(self.class_named, one.bases):
@@ -339,7 +339,7 @@ class Scopes:
         return found
 
     def _relatives(self, kind: ast.ClassDef) -> Set[ast.ClassDef]:
-        """The classes that one of its objects may be of as well, in this file."""
+        """The other classes in this file that one of its objects may have."""
         if not self._related:
             for line in map(self.lineage, self.classes):
                 for one in line:
@@ -365,7 +365,7 @@ class Scopes:
         return found
 
     def calls_of(self, *names: str) -> List[ast.Call]:
-        """The calls of functions and methods of these names, whichever they are."""
+        """The calls of functions and methods with these names, regardless of which they are."""
         return [call for name in names for call in self._calls_of.get(name, ())]
 
     def callers(self, function: Function) -> List[ast.Call]:
@@ -377,7 +377,7 @@ class Scopes:
         return [call for call in found if not self.is_in(call, function)]
 
     def arguments_for(self, place: Place) -> List[ast.expr]:
-        """What the calls in this file give to a parameter."""
+        """The arguments that calls in this file pass to a parameter."""
         function, found = place.owner, []
         if not isinstance(function, FUNCTIONS) or self.parameter(place) is None:
             return []
@@ -389,10 +389,10 @@ class Scopes:
             found += [one.value for one in call.keywords if one.arg == place.name]
         return found
 
-    # Which places may be one and the same object.
+    # Places that may be the same object.
 
     def stands_for(self, place: Place) -> Set[Place]:
-        """It, and the places whose objects were assigned to it, or passed to it by the calls in this file."""
+        """The place, and those with objects that were assigned to it or passed to it by calls in this file."""
         if place not in self._stands_for:
             found, fresh = {place}, {place}
             for _ in range(_STEPS):
@@ -411,7 +411,7 @@ class Scopes:
                     yield value
 
     def _objects_in(self, value: ast.expr) -> Iterator[Place]:
-        """The places of what an expression may be, or take from."""
+        """The places that an expression may be, or may take its value from."""
         if isinstance(value, (ast.Name, ast.Attribute)):
             place = self.place(value)
             if place is not None:
@@ -431,7 +431,7 @@ class Scopes:
             yield from self._objects_in(value.func.value)
 
     def may_be_one(self, one: Place, other: Place) -> bool:
-        """The same variable; or attributes of the same name of objects that may be the same."""
+        """Whether both are the same variable, or attributes with the same name of objects that may be the same."""
         if one == other:
             return True
         if one.name != other.name or not one.is_attribute or not other.is_attribute or self._is_module(one.owner) or self._is_module(other.owner):
@@ -445,8 +445,8 @@ class Scopes:
         return bool(bindings) and all(isinstance(one, ast.Import) for one in bindings)
 
     def made_by(self, place: Place) -> List[Tuple[ast.AST, bool]]:
-        """The statements that bind it or what may be the same object, and whether it is: an attribute of an object that is not known may be
-        another's."""
+        """The statements that bind it, or a place that may be the same object, and whether it certainly is: an attribute of an unknown
+        object may belong to another object."""
         found: List[Tuple[ast.AST, bool]] = []
         for wanted in self.stands_for(place):
             found += [(one, True) for one in self.bindings(wanted)]

@@ -1,5 +1,5 @@
-"""A Python source file as `check` reads it: its frameworks, loops, gradients and containers, by the syntax tree. Nothing is imported or run, and
-only the standard library is needed, from Python 3.8 on: the program `vramtrack` carries this file."""
+"""A Python source file as `check` sees it: its frameworks, loops, gradients and containers, from the syntax tree. It imports and runs
+nothing, and needs only the standard library, from Python 3.8 on: the program `vramtrack` contains this file."""
 from __future__ import annotations
 
 import ast
@@ -9,13 +9,13 @@ from typing import Dict, List, Optional, Set, Tuple
 from vramtrack.check_scopes import Place, Scopes
 from vramtrack.check_syntax import FUNCTIONS, LOOPS, Loop, is_backward, last_name, targets_of, text_of
 
-#: Frameworks that hold GPU memory, and packages that bring one of them.
+#: Frameworks that use GPU memory, and packages that import one of them.
 _FRAMEWORKS = {
     "torch": "torch", "torchvision": "torch", "lightning": "torch", "pytorch_lightning": "torch", "accelerate": "torch", "transformers": "torch",
     "diffusers": "torch", "timm": "torch", "jax": "jax", "flax": "jax", "optax": "jax", "tensorflow": "tensorflow", "keras": "tensorflow", "cupy": "cupy",
 }
 _WITHOUT_GRADIENTS = re.compile(r"(^|\W|_)(no_grad|inference_mode|inference_context|no_gradients)\b")
-#: Loops that run as often as there is data, and not as often as there are layers.
+#: Loops that run as often as there is data, rather than as often as there are layers.
 _DATA = re.compile(
     r"(^|_)(loader|dataloader|dataset|data_?iter\w*|batches|minibatches|requests|queue|stream|samples|sequences|frames|videos|images|prompts|documents|"
     r"trainloader|testloader|valloader|(train|test|val|valid|eval)(_?(dl|iter|ds|set|data|loader|dataloader))?)$", re.IGNORECASE)
@@ -30,7 +30,7 @@ class Source(Scopes):
         super().__init__(ast.parse(text))
         self.backward_calls = [one for one in self.calls if is_backward(one)]
         self.frameworks: Set[str] = set()
-        self._dropped: Dict[str, List[Tuple[Place, ast.AST]]] = {}  # by name: the places of containers, and where they get smaller
+        self._dropped: Dict[str, List[Tuple[Place, ast.AST]]] = {}  # by name: the places of containers, and where they shrink
         self._needed: Optional[Set[Place]] = None
         for node in ast.walk(self.tree):
             self._note_frameworks(node)
@@ -46,7 +46,7 @@ class Source(Scopes):
             containers = [node.func.value]
         elif isinstance(node, ast.Delete):
             containers = list(node.targets)
-        elif isinstance(node, ast.Compare):  # its size is looked at: somebody bounds it
+        elif isinstance(node, ast.Compare):  # its size is checked, so it is probably bounded
             containers = [one.args[0] for one in ast.walk(node) if isinstance(one, ast.Call) and text_of(one.func) == "len" and len(one.args) == 1]
         else:
             containers = [one for one in targets_of(node) if isinstance(one, ast.Subscript) and isinstance(one.slice, ast.Slice)]
@@ -58,14 +58,14 @@ class Source(Scopes):
     # Classes.
 
     def is_network(self, kind: Optional[ast.ClassDef]) -> bool:
-        """A subclass of torch's Module, as far as this file shows."""
+        """Whether it is a subclass of torch's Module, as far as this file shows."""
         lineage = self.lineage(kind) if kind is not None else []
         return any(last_name(base).endswith(("Module", "Model", "Layer", "Block", "Mixin", "Net")) for one in lineage for base in one.bases)
 
     # Loops.
 
     def loops_of(self, node: ast.AST) -> List[Loop]:
-        """The loops of its function whose body it is in, the innermost first."""
+        """The loops of its function that contain it in their body, innermost first."""
         found: List[Loop] = []
         below = node
         for one in self.above(node):
@@ -77,7 +77,7 @@ class Source(Scopes):
         return found
 
     def is_over_data(self, loop: Loop) -> bool:
-        """It runs once for each batch, request, step or epoch, and not once for each layer."""
+        """Whether it runs once per batch, request, step or epoch, rather than once per layer."""
         if isinstance(loop, ast.While):
             return True
         over = loop.iter
@@ -95,13 +95,13 @@ class Source(Scopes):
         return bool(_DATA.search(last_name(over)))
 
     def is_trained(self, loop: ast.AST) -> bool:
-        """Its body calls backward()."""
+        """Whether its body calls backward()."""
         return loop is self.tree and bool(self.backward_calls) or any(self.is_in(one, loop) for one in self.backward_calls)
 
     # Gradients.
 
     def is_without_gradients(self, node: ast.AST, depth: int = 3) -> bool:
-        """It runs under no_grad() or inference_mode(), also where each caller in this file has it."""
+        """Whether it runs under no_grad() or inference_mode(), including when every caller in this file uses them."""
         for one in self.above(node):
             if isinstance(one, (ast.With, ast.AsyncWith)) and any(self._switches_off(item.context_expr) for item in one.items):
                 return True
@@ -132,11 +132,11 @@ class Source(Scopes):
     # Containers.
 
     def drops(self, place: Place) -> List[ast.AST]:
-        """Where what the place stands for gets smaller, or its size is looked at, anywhere in the file."""
+        """Where, anywhere in the file, the object of the place shrinks or its size is checked."""
         return [node for one in self.stands_for(place) for known, node in self._dropped.get(one.name, ()) if self.may_be_one(known, one)]
 
     def needed_by_backward(self, place: Place) -> bool:
-        """backward() or grad() is called on what is computed from it."""
+        """Whether backward() or grad() is called on a value computed from it."""
         if self._needed is None:
             self._needed = set()
             for one in self.backward_calls:

@@ -1,4 +1,4 @@
-"""What a node of a syntax tree shows without its context. For `check`, from Python 3.8 on."""
+"""Facts about a node of a syntax tree that do not depend on its context. For `check`, from Python 3.8 on."""
 from __future__ import annotations
 
 import ast
@@ -22,7 +22,7 @@ def text_of(node: ast.AST) -> str:
 
 
 def last_name(node: ast.AST) -> str:
-    """The name that says what an expression is: `self.train_loader` -> train_loader, `heads[0]` -> heads, `loaders()` -> loaders."""
+    """The name that identifies an expression: `self.train_loader` -> train_loader, `heads[0]` -> heads, `loaders()` -> loaders."""
     if isinstance(node, ast.Call):
         return last_name(node.func)
     if isinstance(node, (ast.Subscript, ast.Starred, ast.Await)):
@@ -31,7 +31,7 @@ def last_name(node: ast.AST) -> str:
 
 
 def targets_of(node: ast.AST) -> Iterator[ast.expr]:
-    """What a statement binds, tuples taken apart."""
+    """The targets that a statement binds, with tuples unpacked."""
     if isinstance(node, ast.Assign):
         found = list(node.targets)
     elif isinstance(node, (ast.AugAssign, ast.AnnAssign, ast.For, ast.AsyncFor, ast.NamedExpr, ast.comprehension)):
@@ -51,7 +51,7 @@ def targets_of(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def value_of(statement: ast.AST, name: str) -> Optional[ast.expr]:
-    """What a statement gives to the name or attribute: of `a, b = 1, 2`, its own part."""
+    """The value that a statement assigns to the name or attribute: for `a, b = 1, 2`, its own part."""
     value: Optional[ast.expr] = getattr(statement, "value", None)
     if isinstance(statement, ast.Assign) and isinstance(value, (ast.Tuple, ast.List)):
         for target in statement.targets:
@@ -73,7 +73,7 @@ def arguments_of(function: Union[Function, ast.Lambda]) -> List[ast.arg]:
 
 
 def parameters_of(function: Union[Function, ast.Lambda]) -> List[str]:
-    """Those that may be given by position."""
+    """The parameters that can be passed by position."""
     return [one.arg for one in [*getattr(function.args, "posonlyargs", []), *function.args.args]]
 
 

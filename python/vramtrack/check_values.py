@@ -1,5 +1,5 @@
-"""What an expression of a source file holds: a graph of gradients, memory of the device, a shape, or nothing of these. A judgement by names,
-assignments and calls, on the safe side: what cannot be determined holds nothing."""
+"""What an expression in a source file holds: a graph of gradients, device memory, a shape, or none of these. Judged by names, assignments
+and calls, on the safe side: an expression that cannot be determined holds nothing."""
 from __future__ import annotations
 
 import ast
@@ -13,12 +13,12 @@ from vramtrack.check_syntax import COMPREHENSIONS, FUNCTIONS, index_of, last_nam
 
 
 class Holds(enum.IntEnum):
-    """The larger one decides where an expression has several."""
+    """If an expression has several, the largest applies."""
 
     NOTHING = 0
-    SHAPE = 1  # the size of a tensor: what caches are keyed by
-    TENSOR = 2  # a tensor, of which is not known where it is
-    DEVICE = 3  # memory of the device
+    SHAPE = 1  # the size of a tensor: a key of caches
+    TENSOR = 2  # a tensor on an unknown device
+    DEVICE = 3  # device memory
     GRAPH = 4  # a tensor with the graph that backward() needs, and so all activations behind it
 
 
@@ -26,12 +26,12 @@ _NETWORK = re.compile(
     r"^(.*_)?(model|net|network|backbone|encoder|decoder|generator|discriminator|critic|actor|policy|unet|vae|transformer|rnn|lstm|gru|cell|classifier|"
     r"regressor|student|teacher|embedder|resnet|vit|bert|gpt|llm|nn)(_?\d+)?$")
 _LOSS = re.compile(r"^(.*_)?(criterion|criteria|crit|loss|loss_?(fn|func|function))$", re.IGNORECASE)
-#: Methods and functions whose result has no graph, nor memory worth a word.
+#: Methods and functions with results that have no graph and no significant memory.
 NUMBERS = {
     "item", "tolist", "numpy", "numel", "dim", "data_ptr", "element_size", "backward", "float", "int", "bool", "str", "len", "repr", "print", "isinstance", "format", "id",
     "hash", "type", "range", "enumerate", "device_get", "asarray", "is_floating_point", "get_device", "generate", "hasattr", "getattr", "any", "all", "save", "sorted",
 }
-#: The result is a tensor without a graph.
+#: Their result is a tensor without a graph.
 _WITHOUT_GRAPH = {
     "detach", "detach_", "argmax", "argmin", "argsort", "eq", "ne", "gt", "lt", "ge", "le", "long", "nonzero", "isnan", "isfinite", "isinf", "sign", "no_grad", "stop_gradient",
     "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "bernoulli", "multinomial", "equal", "allclose",
@@ -45,7 +45,7 @@ _BRINGS = re.compile(r"(^|\.)(from_pretrained|create_model|resnet\d+|vit_\w+)$")
 
 
 class Values:
-    """The judgements of one file. Each is made once."""
+    """The judgements for one file. Each is made once."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -55,7 +55,7 @@ class Values:
         self._direct = self._given_to_backward()
 
     def without_gradients(self, node: ast.AST) -> bool:
-        """As Source's; torch alone keeps graphs."""
+        """As in Source; only torch keeps graphs."""
         if "torch" not in self._source.frameworks:
             return True
         statement = self._source.statement_of(node)
@@ -106,7 +106,7 @@ class Values:
             return self.holds(node.elt)
         if isinstance(node, ast.DictComp):
             return self.holds(node.value)
-        if isinstance(node, ast.Lambda):  # what it refers to lives as long as it does
+        if isinstance(node, ast.Lambda):  # its references live as long as it does
             return self.most(*(one for one in ast.walk(node.body) if isinstance(one, ast.Name) and self._place_of(one).owner is not node))
         return Holds.NOTHING
 
@@ -132,7 +132,7 @@ class Values:
         return Holds.TENSOR if parameter.annotation is not None and self._is_tensor_annotation(parameter.annotation) else Holds.NOTHING
 
     def _given_to_backward(self) -> Set[Place]:
-        """The names that backward() itself is called on or given."""
+        """The names that backward() is called on or receives."""
         found: Set[Place] = set()
         for call in self._source.backward_calls:
             if isinstance(call.func, ast.Attribute) and self._source.full_name(call.func).startswith("torch.autograd."):
@@ -143,7 +143,7 @@ class Values:
         return found
 
     def _of_bound(self, node: ast.Name, place: Place, bindings: List[ast.AST]) -> Holds:
-        """By the last binding above the use, or if there is none, by those below, of the round before."""
+        """Judged by the last binding above the use or, if there is none, by those below it, from the previous round."""
         own = self._source.statement_of(node)
         before = [one for one in bindings if line_of(one) < own.lineno or (line_of(one) == own.lineno and one is not own)]
         if not before and self._source.scope_of(node) is not place.owner:
@@ -164,7 +164,7 @@ class Values:
         return found
 
     def _may_have_graph(self, value: ast.AST) -> bool:
-        """A call or a calculation of which nothing is known: backward() on it says that it has a graph."""
+        """Whether it is a call or a calculation about which nothing is known: if backward() is called on it, it has a graph."""
         if isinstance(value, ast.Call):
             return last_name(value.func) not in NUMBERS | _WITHOUT_GRAPH
         return isinstance(value, (ast.BinOp, ast.Attribute, ast.Subscript, ast.UnaryOp))
@@ -176,7 +176,7 @@ class Values:
         return Holds.NOTHING if value is None else self.holds(value)
 
     def _of_element(self, over: ast.AST, target: ast.expr, name: str) -> Holds:
-        """For what a loop takes from a container, except by enumerate() and zip()."""
+        """For the elements that a loop takes from a container, except by enumerate() and zip()."""
         if isinstance(over, ast.Call):
             return Holds.DEVICE if last_name(over.func) in ("parameters", "buffers") else Holds.NOTHING
         place = self._source.place(over)
@@ -237,7 +237,7 @@ class Values:
         return self._of_own_function(node)
 
     def _of_own_function(self, call: ast.Call) -> Holds:
-        """For a function of this file: what it returns, computed from the networks that it knows."""
+        """For a function in this file: its return values, computed from the networks that it refers to."""
         if isinstance(call.func, ast.Attribute) and not self._source.is_of_its_class(call.func):
             return Holds.NOTHING
         found = self._source.functions_of(call.func)
@@ -284,7 +284,7 @@ class Values:
     # Networks.
 
     def is_network(self, node: ast.AST, depth: int = 4) -> bool:
-        """An object of torch's Module that is called: by its name, or by what was assigned to it."""
+        """Whether the called object is a torch Module: by its name, or by a value assigned to it."""
         source = self._source
         if "torch" not in source.frameworks or depth == 0:
             return False
@@ -322,7 +322,7 @@ def contains_state(node: ast.AST) -> bool:
 
 
 def _part_of_annotation(annotation: ast.AST, n: int) -> ast.AST:
-    """The n-th type in the brackets: of Iterable[tuple[str, Tensor]] the tuple. Without brackets, the type itself."""
+    """The n-th type in the brackets: for Iterable[tuple[str, Tensor]], the tuple. Without brackets, the type itself."""
     if isinstance(annotation, ast.BinOp):  # ... | None
         return _part_of_annotation(annotation.left, n)
     if not isinstance(annotation, ast.Subscript):
@@ -334,7 +334,7 @@ def _part_of_annotation(annotation: ast.AST, n: int) -> ast.AST:
 
 
 def _part_of_target(annotation: ast.AST, target: ast.expr, name: str) -> ast.AST:
-    """What `name` is of an object of the type that is taken apart as `target`: (key, (first, second))."""
+    """The type of `name` when an object of the annotated type is unpacked into `target`: (key, (first, second))."""
     if isinstance(target, (ast.Tuple, ast.List)):
         for n, one in enumerate(target.elts):
             if any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(one)):
@@ -343,18 +343,18 @@ def _part_of_target(annotation: ast.AST, target: ast.expr, name: str) -> ast.AST
 
 
 def _is_start(statement: ast.AST) -> bool:
-    """hidden = None, total = 0: what a loop then replaces."""
+    """Whether it is an initial value such as hidden = None or total = 0, which a loop then replaces."""
     return isinstance(statement, ast.Assign) and isinstance(statement.value, (ast.Constant, ast.List, ast.Tuple, ast.Dict))
 
 
 def has_slice(subscript: ast.Subscript) -> bool:
-    """`x[1:]`, `x[:, rows]`: a part of a sequence or of a tensor, not the entry of a dict."""
+    """Whether it is `x[1:]` or `x[:, rows]`: a part of a sequence or of a tensor, not the entry of a dict."""
     key = subscript.slice
     return type(key).__name__ in ("Slice", "ExtSlice") or isinstance(key, ast.Tuple) and any(isinstance(one, ast.Slice) for one in key.elts)
 
 
 def element_and_container(call: ast.Call) -> Optional[Tuple[ast.expr, ast.expr]]:
-    """`container.append(element)` and its kin."""
+    """The parts of `container.append(element)` and similar calls."""
     if isinstance(call.func, ast.Attribute) and call.func.attr in ("append", "appendleft", "add", "extend", "insert", "setdefault", "put") and call.args:
         return call.args[-1], call.func.value
     return None

@@ -32,12 +32,12 @@ class Confirmation(NamedTuple):
         return self.growth_bytes > 0 and self.persists_bytes > 0.5 * self.growth_bytes
 
 
-#: The metric at the onset, and its value at the onset with the cache emptied; the argument is its level now.
+#: The metric at the onset, and its value at the onset with the cache emptied; the argument is its current level.
 AtOnset = Callable[[int], Tuple[int, int]]
 
 
 def confirm(source: MemorySource, driver: DriverMemory, metric: str, clock: Callable[[], float], at_onset: AtOnset) -> Confirmation:
-    """Collects garbage and empties the cache. ValueError: the metric is not available now."""
+    """Collects garbage and empties the cache. ValueError: the metric is not available at present."""
     before, level_before = source.counters(), _level(source, driver, metric, clock())
     gc.collect()
     source.synchronize()
@@ -49,7 +49,7 @@ def confirm(source: MemorySource, driver: DriverMemory, metric: str, clock: Call
 
 
 def _level(source: MemorySource, driver: DriverMemory, metric: str, now: float) -> int:
-    """The metric now."""
+    """The current value of the metric."""
     check_metric(metric)
     level: Optional[int]
     if metric == "device_used":
@@ -65,8 +65,8 @@ def _level(source: MemorySource, driver: DriverMemory, metric: str, now: float) 
 
 
 def levels_at_onset(samples: List[WatchSample], marks: Marks, metric: str, onset_s: Optional[float], now: int) -> Tuple[int, int]:
-    """The metric at the onset, and its value at the onset with the cache emptied. It is the lowest of the first samples: most
-    samples fall within a step, and it is compared with a value between two steps. `onset_s`: by the clock of the samples. None: their
+    """The metric at the onset, and its value at the onset with the cache emptied: the lowest of the first samples, because most samples
+    fall within a step and the value to compare with is taken between two steps. `onset_s`: by the clock of the samples. None: their
     beginning."""
     field = FIELDS[metric]
     since = float("-inf") if onset_s is None else onset_s
@@ -81,7 +81,7 @@ def levels_at_onset(samples: List[WatchSample], marks: Marks, metric: str, onset
 
 
 def confirmed(verdict: Verdict, found: Confirmation) -> Verdict:
-    """The verdict with what was found: no leak if the growth does not persist."""
+    """The verdict, taking `found` into account: no leak if the growth does not persist."""
     persists = f"{format_size(found.persists_bytes)} of {format_size(found.growth_bytes)}"
     if found.leak:
         return replace(verdict, because=f"{verdict.because}; confirmed: {persists} persist after garbage collection")
@@ -89,5 +89,5 @@ def confirmed(verdict: Verdict, found: Confirmation) -> Verdict:
     changed: Dict[str, Any] = {"leak": False, "state": "steady", "pattern": "none", "severity": "ok", "oom_in_s": None,
                                "because": f"{words} (before: {verdict.because})"}  # fmt: skip
     raw = {**verdict.raw, "verdict": {**verdict.raw.get("verdict", {}), **changed}}
-    raw.pop("told", None)  # what was told is refuted
+    raw.pop("told", None)  # those words are refuted
     return replace(verdict, text="", told=ConclusionWords(), growth_per={}, raw=raw, **changed)

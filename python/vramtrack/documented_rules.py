@@ -1,6 +1,6 @@
 """The documented rules of gpumemprof's MemoryAnalyzer, unchanged, for comparison and for users who rely on them.
 
-docs/python.md lists what they miss and what they report wrongly. rules="documented" selects them.
+docs/python.md lists the leaks they miss and their false reports. rules="documented" selects them.
 """
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def inefficient_allocations(results: Sequence[ProfileResult], thresholds: Thresh
 
 
 def memory_spikes(results: Sequence[ProfileResult], thresholds: Thresholds) -> List[MemoryPattern]:
-    """Growing calls above Q3 + 1.5 IQR of all growing calls, of all functions together."""
+    """Growing calls above Q3 + 1.5 IQR of all growing calls of all functions together."""
     grown = [result.memory_kept for result in results if result.memory_kept > 0]
     if len(grown) < 3:
         return []
@@ -141,7 +141,7 @@ def memory_spikes(results: Sequence[ProfileResult], thresholds: Thresholds) -> L
 
 
 def repeated_allocations(results: Sequence[ProfileResult], thresholds: Thresholds) -> List[MemoryPattern]:
-    """Ten calls or more that grow by less than 50 MiB on average, including calls that do not grow."""
+    """Ten or more calls that grow by less than 50 MiB on average, including calls that do not grow."""
     frequent = []
     for name, calls in _by_function(results).items():
         total = sum(call.memory_kept for call in calls)
@@ -256,7 +256,7 @@ def _correlation(results: Sequence[ProfileResult]) -> List[PerformanceInsight]:
 
 
 def trend(results: Sequence[ProfileResult]) -> List[PerformanceInsight]:
-    """Least squares of the memory after each call on time: slope > 0, |r| > 0.5, p < 0.05."""
+    """Least-squares fit of the memory after each call over time: slope > 0, |r| > 0.5, p < 0.05."""
     ordered = sorted(results, key=lambda result: result.memory_before.timestamp)
     if len(ordered) < 5:
         return []

@@ -1,4 +1,4 @@
-"""The driver's figures for one CUDA device: which of the driver's devices it is, and how much memory each process holds."""
+"""The driver's figures for one CUDA device: its identity in the driver's list, and the memory of each process."""
 from __future__ import annotations
 
 import os
@@ -11,22 +11,22 @@ DEFAULT_LIBRARY = "libnvidia-ml.so.1"
 
 
 class DeviceIdentity(NamedTuple):
-    """What a framework knows about a CUDA device. None: the framework does not report it (PyTorch before 2.4)."""
+    """The framework's information about a CUDA device. None: the framework does not report it (PyTorch before 2.4)."""
 
-    ordinal: int  # CUDA's, among the `visible` ones
+    ordinal: int  # its number in CUDA, among the `visible` ones
     visible: int
     name: str
     uuid: Optional[str] = None  # "ffc79498-8ff3-c2dc-3b0d-fafd804516ae"
     pci_bus_id: Optional[str] = None  # "00000000:1d:00.0"
 
 
-Matched = Tuple[Optional[str], str]  # the driver's UUID, or None and why there is none
+Matched = Tuple[Optional[str], str]  # the driver's UUID, or None and the reason
 
 
 def match_device(identity: DeviceIdentity, devices: Sequence[Any], environment: Mapping[str, str] = os.environ) -> Matched:
     """Finds CUDA's device among all of the driver's (see _core.DriverDevice). Their numbers differ: CUDA counts the devices that
-    CUDA_VISIBLE_DEVICES lists, by default the fastest first; the driver counts all of them by PCI address. The match is by UUID, else
-    by PCI address, else by CUDA_VISIBLE_DEVICES if only one device can be meant. It is never a guess."""
+    CUDA_VISIBLE_DEVICES lists, by default fastest first; the driver counts all of them by PCI address. The match is by UUID, otherwise by
+    PCI address, otherwise by CUDA_VISIBLE_DEVICES if that leaves only one device. It is never a guess."""
     found: List[Any] = []
     given = []
     if identity.uuid:
@@ -58,7 +58,7 @@ def _visible_entries(environment: Mapping[str, str], gpus: int) -> Optional[List
 
 
 def _named(entry: str, devices: Sequence[Any]) -> List[Any]:
-    """CUDA also accepts the beginning of a UUID if it names one device only."""
+    """CUDA also accepts the beginning of a UUID if it identifies a single device."""
     return [d for d in devices if d.uuid.lower().startswith(entry.lower())]
 
 
@@ -87,7 +87,7 @@ def _by_environment(
 def _instance_of(
     gpu: Any, identity: DeviceIdentity, devices: Sequence[Any], environment: Mapping[str, str]
 ) -> Matched:
-    """The MIG instance, if the framework reports only the GPU it belongs to."""
+    """The MIG instance, if the framework reports only the GPU to which it belongs."""
     instances = [d for d in devices if d.parent_uuid == gpu.uuid]
     entries = _visible_entries(environment, 0) or []
     if len(entries) == identity.visible and entries[identity.ordinal].startswith("MIG-"):
@@ -107,13 +107,13 @@ class ProcessMemory(NamedTuple):
 
 
 class DriverMemory:
-    """Reads the driver's list of processes on a source's device. The first reading opens the driver. `reason` says why there is
-    nothing to read. A reading takes 0.1 ms to a few ms; readings are spaced to take at most a thousandth of the time."""
+    """Reads the driver's list of processes on a source's device. The first reading opens the driver. `reason` states why there is nothing
+    to read. A reading takes from 0.1 ms to a few ms; readings are spaced so that they take at most a thousandth of the time."""
 
     def __init__(self, identity: Optional[DeviceIdentity], library: Optional[str]) -> None:
         self.uuid: Optional[str] = None
         self.reason = ""
-        #: there is a CUDA device and the driver was asked for, so a reason is worth reporting
+        #: there is a CUDA device and the driver was queried, so a reason is worth reporting
         self.wanted = identity is not None and library is not None
         if identity is None:
             self.reason = "the source is not a CUDA device"
@@ -138,7 +138,7 @@ class DriverMemory:
             self._due_s = now_s + 1000 * (time.perf_counter() - begin)
         used: Dict[int, int] = {}
         for pid, bytes_ in listed:
-            if bytes_ is not None:  # a process on two instances is one process
+            if bytes_ is not None:  # a process on two instances counts as one process
                 used[pid] = used.get(pid, 0) + bytes_
         self._seen = {
             pid: (*self._seen[pid][:2], bytes_, now_s) if pid in self._seen else (now_s, bytes_, bytes_, now_s)
@@ -158,7 +158,7 @@ class DriverMemory:
         return self.uuid is not None
 
     def others(self) -> List[ProcessMemory]:
-        """All other processes on the device, the one that grew most first."""
+        """All other processes on the device, largest growth first."""
         processes = [
             ProcessMemory(pid, last, last - first, end - begin)
             for pid, (begin, first, last, end) in dict(self._seen).items()

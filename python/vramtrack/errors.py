@@ -1,9 +1,9 @@
-"""The package's own exceptions. Invalid values raise ValueError. An exception whose `is_verdict` is true holds vramtrack's own words
-about memory; explain() looks only at the errors that led to it."""
+"""The package's own exceptions. Invalid values raise ValueError. An exception whose `is_verdict` is true has a message of vramtrack about
+memory; explain() reads only the errors that led to it."""
 
 
 class NoDeviceError(RuntimeError):
-    """There is no GPU memory to read. The message says why and what to do."""
+    """There is no GPU memory to read. The message states the reason and the remedy."""
 
 
 class SimulatedOutOfMemoryError(RuntimeError):

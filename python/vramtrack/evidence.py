@@ -16,7 +16,7 @@ from vramtrack.printable import printable_values
 _AGAIN_AFTER_S = 1800.0
 _SETTLING_MARKS = 2
 _MARKS = 8
-_PATIENCE = 20  # times `seconds`: recording ends even if the program stops marking
+_PATIENCE = 20  # a multiple of `seconds`: recording ends even if the program stops marking
 
 
 class Evidence:
@@ -44,12 +44,12 @@ class Evidence:
         return self._since is not None
 
     def in_child(self) -> None:
-        """In a forked process the lock may belong to a thread that no longer exists."""
+        """In a forked process, a thread that no longer exists may hold the lock."""
         self._lock = threading.Lock()
 
     def mark(self, name: str, now: float) -> None:
-        """Takes the snapshots. advance() compares them on the watch's thread. This never waits: a mark that comes while advance()
-        works is ignored."""
+        """Takes the snapshots. advance() compares them on the watch's thread. This never waits: a mark during advance() is
+        ignored."""
         if not self._lock.acquire(blocking=False):
             return
         try:
@@ -66,8 +66,8 @@ class Evidence:
             self._lock.release()
 
     def advance(self, now: float, suspected: bool, has_marks: bool) -> None:
-        """Starts recording when a leak is suspected and ends when there is enough to compare. `has_marks`: the program makes marks
-        often enough to wait for them."""
+        """Starts recording when a leak is suspected, and ends when there is enough to compare. `has_marks`: the program makes marks often
+        enough to wait for them."""
         with self._lock:
             if self._since is None:
                 if suspected and (self._last is None or now - self._last >= _AGAIN_AFTER_S):
@@ -127,7 +127,7 @@ def write_evidence(watch: Any, asked_bytes: int, free_bytes: int) -> str:
         return ""
     stem = os.path.join(directory, f"vramtrack-oom-{os.getpid()}-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{len(mine)}")
     counters = watch.source.counters()
-    # Whatever fails is left out and reported: the file and the snapshot are written all the same.
+    # Parts that fail are left out and reported: the file and the snapshot are written nevertheless.
     missing: List[str] = []
 
     def part(name: str, make: Callable[[], Any], otherwise: Any = None) -> Any:
@@ -172,13 +172,13 @@ def write_evidence(watch: Any, asked_bytes: int, free_bytes: int) -> str:
 
 
 def known_ranks(watch: Any) -> List[Any]:
-    """Those that were read last: nothing is waited for where memory has run out."""
+    """Those that were read last: when memory has run out, nothing is waited for."""
     return [] if watch._ranks is None else list(watch._ranks.known())
 
 
 def with_oom(snapshot: Any, source: Any, asked_bytes: int, free_bytes: int, found: Optional[categories.Categories] = None) -> bytes:
-    """The snapshot as a pickle that says what was asked for, and of how much, and what the blocks are. `vramtrack snapshot` reads these
-    fields; other readers skip them."""
+    """The snapshot as a pickle with the request that failed, the memory that was free, and the categories of the blocks. `vramtrack
+    snapshot` reads these fields; other readers skip them."""
     taken = pickle.loads(snapshot) if isinstance(snapshot, bytes) else snapshot
     if not isinstance(taken, dict):
         return pickle.dumps(taken)

@@ -1,4 +1,4 @@
-"""explain(): what an out-of-memory error says."""
+"""explain(): the cause of an out-of-memory error."""
 from __future__ import annotations
 
 import json
@@ -12,22 +12,22 @@ from vramtrack import _core
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why memory could not be allocated, by the messages of an error or a log. str() is what `vramtrack explain` prints."""
+    """Why memory could not be allocated, by the messages in an error or a log. str() is the output of `vramtrack explain`."""
 
     #: "leak", "fragmentation", "too_big", "full", "limit", "outside", "host", "resource" (memory on the chip, threads, addresses), or
-    #: "unknown" where the message does not show it
+    #: "unknown" if the message does not show it
     cause: str
     #: the figures behind it, in words
     because: str
-    #: whose it is
+    #: the owner of the memory
     fault: str
-    #: what to do; "" where the cause is unknown
+    #: the remedy; "" if the cause is unknown
     next_step: str
-    #: what would decide; "" where the cause is known
+    #: what would determine the cause; "" if it is known
     would_tell: str
-    #: what happened in which order, how often it failed and whether it grew; "" where there is one failure alone
+    #: the order of events, how often it failed and whether it grew; "" if there is a single failure
     story: str
-    #: failures of different kinds and warnings, in their order, as in docs/formats/explain.md; empty where there is one kind
+    #: failures of different kinds and warnings, in order, as in docs/formats/explain.md; empty if there is one kind
     events: Tuple[Dict[str, Any], ...]
     #: each failure as in docs/formats/explain.md: its program, its line, its figures in bytes
     failures: Tuple[Dict[str, Any], ...]
@@ -51,8 +51,8 @@ def _program_words(error: BaseException) -> str:
 
 
 def explain(error: Union[BaseException, str, bytes]) -> Optional[Explanation]:
-    """Explains an out-of-memory error, by its message and those of the errors that led to it, or the messages in a text. None: there is
-    no such message that vramtrack knows. What vramtrack itself raised about a leak (LeakError) is no such message.
+    """Explains an out-of-memory error, from its message and those of the errors that led to it, or the messages in a text. None: it has no
+    out-of-memory message that vramtrack recognises. vramtrack's own error about a leak (LeakError) is not such a message.
 
     try:
         train()
@@ -81,7 +81,7 @@ def explain(error: Union[BaseException, str, bytes]) -> Optional[Explanation]:
 
 
 def explained_words(error: Optional[BaseException]) -> Optional[str]:
-    """What to print under a traceback; None for errors that have nothing to do with memory. It never raises."""
+    """The text to print below a traceback; None for errors that are not about memory. It never raises."""
     if error is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""A callback for Lightning Fabric: Fabric(callbacks=[VramtrackCallback()]). Fabric calls what it has by name: nothing is imported."""
+"""A callback for Lightning Fabric: Fabric(callbacks=[VramtrackCallback()]). Fabric calls its methods by name, so nothing is imported."""
 from __future__ import annotations
 
 from typing import Any, Callable, Optional

@@ -20,7 +20,7 @@ class MemoryPattern:
 
 
 def spikes_pattern(functions: Sequence[str], limit: float, grown: Sequence[int], suggestions: List[str]) -> MemoryPattern:
-    """`functions`: one name for each spike. `grown`: the growth of all growing calls."""
+    """`functions`: one name per spike. `grown`: the growth of all growing calls."""
     return MemoryPattern(
         "memory_spikes",
         f"Detected {len(functions)} memory allocation spikes",
@@ -37,8 +37,8 @@ def spikes_pattern(functions: Sequence[str], limit: float, grown: Sequence[int],
 
 
 def repeated_pattern(description: str, frequent: List[Tuple[int, str]], suggestions: List[str]) -> List[MemoryPattern]:
-    """`frequent`: bytes allocated and name of each function that allocates often; nothing is found if there is none. `description` is
-    formatted with the name of the one that allocates most."""
+    """`frequent`: bytes allocated and name of each function that allocates often; without any, there is no pattern. `description` is
+    formatted with the name of the function that allocates most."""
     if not frequent:
         return []
     frequent.sort(key=lambda entry: -entry[0])
@@ -74,7 +74,7 @@ class PerformanceInsight:
 
 @dataclass
 class GapFinding:
-    """Memory that the driver counts on the device and the allocator does not."""
+    """Memory on the device that the driver counts but the allocator does not."""
 
     classification: str  # "transient_spike", "persistent_drift" or "fragmentation_like"
     severity: str

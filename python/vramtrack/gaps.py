@@ -1,4 +1,4 @@
-"""Memory that the driver counts and the allocator does not: contexts, libraries, other processes."""
+"""Memory that the driver counts but the allocator does not: contexts, libraries, other processes."""
 from __future__ import annotations
 
 from typing import Any, Dict, List, Sequence

@@ -1,5 +1,5 @@
-"""The leak gate: repeats a body until it is clear whether memory grows with each repetition. The statistics are C++ code shared
-with `vramtrack test`; docs/leak-gate.md explains them."""
+"""The leak gate: repeats a body until it is clear whether memory grows with each repetition. The statistics are in C++ code shared with
+`vramtrack test`; docs/leak-gate.md explains them."""
 from __future__ import annotations
 
 import contextlib
@@ -27,8 +27,8 @@ GrowthResult = _core.GrowthResult
 
 @dataclass(frozen=True)
 class GateReport:
-    """The result of a gate: `because` in words, `result` with the figures (outcome, growth_bytes, low_bytes, high_bytes, ...), and
-    after a failure `sites`, the lines that grew. `metric` says which memory was tested, and `notes` what else there is to know."""
+    """The result of a gate: `because` in words, `result` with the figures (outcome, growth_bytes, low_bytes, high_bytes, ...), and after a
+    failure `sites`, the lines that grew. `metric` names the memory that was tested, and `notes` has further remarks."""
 
     limit: str
     result: Any
@@ -49,7 +49,7 @@ class GateReport:
 
     @property
     def inconclusive(self) -> bool:
-        """Neither."""
+        """Growth above the limit is neither shown nor excluded."""
         return not self.passed and not self.failed
 
     @property
@@ -75,13 +75,13 @@ def _limit_bytes(limit: Union[str, float]) -> float:
 
 
 def _unit(limit: Union[str, float]) -> str:
-    """What the limit calls one iteration: "step" of "0.2 MiB/step"."""
+    """The limit's word for one iteration: "step" in "0.2 MiB/step"."""
     unit = printable(limit).partition("/")[2].strip() if isinstance(limit, str) else ""
     return "iteration" if unit in ("", "iter") else unit
 
 
 def _least_and_most(iterations: Union[int, Tuple[int, int]]) -> Tuple[int, int]:
-    """One number is the maximum. LeakGate lowers the first look to it."""
+    """A single number is the maximum. LeakGate lowers the first look to it."""
     pair = (iterations, iterations) if isinstance(iterations, int) else iterations
     whole = isinstance(pair, (tuple, list)) and len(pair) == 2 and all(type(n) is int for n in pair)
     if not whole or not 1 <= pair[0] <= pair[1]:
@@ -92,7 +92,7 @@ def _least_and_most(iterations: Union[int, Tuple[int, int]]) -> Tuple[int, int]:
 
 
 def refuse_unknown(names: Iterable[str], allowed: Sequence[str], what: str) -> None:
-    """Raises TypeError with the nearest known name and a list of all."""
+    """Raises TypeError with the nearest known name and a list of all names."""
     for name in names:
         if name not in allowed:
             near = difflib.get_close_matches(name, allowed, 1)
@@ -214,7 +214,7 @@ def run_gate(
 def _result_at_out_of_memory(
     error: Exception, meter: GateMeter, limit: Union[str, float], error_rate: float, caches: int
 ) -> Optional[Any]:
-    """The failure, if the error says that memory ran out and memory grew until then."""
+    """The failure, if the error is an out-of-memory error and memory grew until then."""
     if "out of memory" not in str(error).lower():
         return None
     result = _core.test_growth(column(meter.gate.used_bytes, "used_bytes"), _limit_bytes(limit), error_rate, caches, _unit(limit))
@@ -225,7 +225,7 @@ def _growing_sites(body: Callable[[], Any], memory: MemorySource, calls: int, co
     __tracebackhide__ = True
     memory.start_stacks()
     try:
-        # The first iterations replace buffers from before the recording, whose lines the recorder does not know.
+        # The first iterations replace buffers allocated before the recording, and the recorder has no lines for those.
         last = calls + _SETTLING_ITERATIONS + _EVIDENCE_ITERATIONS
         for _ in range(_SETTLING_ITERATIONS):
             calls += 1

@@ -12,15 +12,15 @@ from typing import Any, Dict, List, Tuple
 from vramtrack.memory_source import MemorySource, Site
 from vramtrack.printable import printable
 
-_BEGIN = 16  # until the first snapshot, the program has replaced its buffers
+_BEGIN = 16  # before the first snapshot, so that the program has replaced its buffers
 _FIRST = 32
 _LAST = 1536
 _SITES = 5
 
 
 class GateEvidence:
-    """The evidence of one process. It records from mark 16 to mark 1536, which takes about 2 us per allocation. Not thread-safe: the
-    caller holds a lock."""
+    """The evidence of one process. It records from mark 16 to mark 1536, which takes about 2 us per allocation. Not thread-safe: the caller
+    must hold a lock."""
 
     def __init__(self, folder: str, key: str) -> None:
         self.path = os.path.join(folder, f"{key or 'main'}.sites")

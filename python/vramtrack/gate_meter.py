@@ -10,8 +10,8 @@ from vramtrack.memory_source import MemorySource
 
 
 class GateMeter:
-    """Feeds a _core.LeakGate. While the allocator's counters are 0, it feeds the driver's figure of this process, else that of the whole
-    device. When they are not 0 any more, a new gate gets the allocator's figures from the beginning on."""
+    """Feeds a _core.LeakGate. While the allocator's counters are 0, it feeds the driver's figure for this process, otherwise for the whole
+    device. Once they are above 0, a new gate gets the allocator's figures from the start."""
 
     def __init__(self, source: MemorySource, new_gate: Callable[[], Any]) -> None:
         self.gate = new_gate()
@@ -22,7 +22,7 @@ class GateMeter:
         self._driver: Optional[DriverMemory] = None
 
     def read(self) -> None:
-        """After one iteration."""
+        """Call it after each iteration."""
         counters = self._source.counters()
         if not self._counted and counters.allocated == 0 and counters.reserved == 0:
             self._zeros += 1

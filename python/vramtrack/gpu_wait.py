@@ -1,4 +1,4 @@
-"""Waiting in a test until GPU memory is free: runs `vramtrack wait` and fails the test with what it said."""
+"""Waits in a test until GPU memory is free: runs `vramtrack wait` and fails the test with its message."""
 from __future__ import annotations
 
 import os

@@ -1,4 +1,4 @@
-"""Tables for notebooks: the _repr_html_ of what the package returns."""
+"""Tables for notebooks: the _repr_html_ of the package's results."""
 from __future__ import annotations
 
 from html import escape
@@ -15,8 +15,8 @@ def _text(value: Any) -> str:
 
 
 def table(headline: str, columns: Sequence[str], rows: Iterable[Row], notes: Iterable[str] = ()) -> str:
-    """A headline, a row for each of `rows`, and `notes` below. The first column is text, as is each whose name ends in a full stop, which is
-    not shown; the others are figures. Nothing in it is script or loaded from elsewhere."""
+    """A headline, a row for each of `rows`, and `notes` below. The first column is text, as is each column whose name ends in a full stop,
+    which is not shown; the others are figures. The table contains no scripts and loads nothing."""
     is_text = [i == 0 or name.endswith(".") for i, name in enumerate(columns)]
     parts: List[str] = [f"<p><strong>{_text(headline)}</strong></p>"]
     body: List[Tuple[str, ...]] = [tuple(map(_text, row)) for row in rows]

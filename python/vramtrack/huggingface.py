@@ -39,7 +39,7 @@ class VramtrackCallback(TrainerCallback):
             self._before_oom(verdict)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        if self.watch is not None:  # left by an attempt that ended with an exception and is retried
+        if self.watch is not None:  # left by an attempt that ended with an exception and is being retried
             self.watch.stop()
         self._save_now = False
         self.watch = watch_or_warn(self._options)

@@ -1,4 +1,4 @@
-"""The end of the interpreter, and forks, for the watches that run."""
+"""Handles the end of the interpreter, and forks, for running watches."""
 from __future__ import annotations
 
 import atexit
@@ -10,13 +10,13 @@ _EXIT_S = 1.0  # the longest time that the end of the interpreter waits for a ch
 
 
 class Running(Protocol):
-    """A watch whose thread runs."""
+    """A watch with a running thread."""
 
     def ask_to_end(self) -> None:
         """Asks its thread to end, without waiting."""
 
     def wait_for_end(self, seconds: float) -> None:
-        """Waits at most this long for its thread, and ends what others see of it."""
+        """Waits at most this long for its thread, and ends its effects that others can see."""
 
     def in_child(self) -> None:
         """Called in a forked child."""
@@ -34,7 +34,7 @@ def remove(watch: Running) -> None:
 
 
 def _end_all() -> None:
-    """Stops all watches at the end of the interpreter, before the memory that they read is torn down."""
+    """Stops all watches at the end of the interpreter, before the memory that they read is freed."""
     watches = list(_running)
     for watch in watches:
         watch.ask_to_end()
@@ -49,6 +49,6 @@ def _after_fork() -> None:
     _running.clear()
 
 
-# atexit runs after all non-daemon threads have ended, so a job that trains in such a thread is watched to its end.
+# atexit runs after all non-daemon threads have ended, so a job that trains in such a thread is watched until its end.
 atexit.register(_end_all)
 os.register_at_fork(after_in_child=_after_fork)

@@ -1,4 +1,4 @@
-"""%%vramtrack: what a notebook cell did to GPU memory, and what it left behind. `%load_ext vramtrack` enables it. It needs IPython."""
+"""%%vramtrack: the effect of a notebook cell on GPU memory, and what it left behind. `%load_ext vramtrack` enables it. It needs IPython."""
 from __future__ import annotations
 
 import sys
@@ -10,12 +10,12 @@ from vramtrack.profiler import GPUMemoryProfiler, ProfileResult
 from vramtrack.referrers import Keeper, Kept, kept_by
 from vramtrack.units import format_change, format_size
 
-_LOOK_S = 1.0  # before a cell and after it, where PyTorch is loaded
+_LOOK_S = 1.0  # before and after a cell, if PyTorch is loaded
 _SHOWN = 8
 
 
 class CellMemory:
-    """What one cell did. Jupyter shows it as a table, a terminal as text."""
+    """The effect of one cell. Jupyter shows it as a table, a terminal as text."""
 
     def __init__(self, result: ProfileResult, left: Optional[Kept], failed: bool) -> None:
         self.kept_bytes = result.memory_diff()

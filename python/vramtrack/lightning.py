@@ -32,11 +32,11 @@ class VramtrackCallback(Callback):
         self._due: Optional[Verdict] = None
         self.watch: Optional[Watch] = None
 
-    def _closer(self, verdict: Verdict) -> None:  # called from the watch's thread
+    def _closer(self, verdict: Verdict) -> None:  # called on the watch's thread
         self._due = verdict
 
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
-        if self.watch is not None:  # left by an attempt that ended with an exception and is retried
+        if self.watch is not None:  # left by an attempt that ended with an exception and is being retried
             self.watch.stop()
         self._due = None
         self.watch = watch_or_warn(self._options)

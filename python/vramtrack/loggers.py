@@ -1,4 +1,4 @@
-"""What a Watch sees, as scalars of an experiment tracker: TensorBoard, Weights & Biases, MLflow. Each is imported only when it is asked for."""
+"""The figures of a Watch, as scalars for an experiment tracker: TensorBoard, Weights & Biases, MLflow. Each is imported only on request."""
 from __future__ import annotations
 
 from typing import Any, Callable, Dict, Optional
@@ -12,7 +12,7 @@ _GRADES = {"ok": 0.0, "watch": 1.0, "warning": 2.0, "critical": 3.0}
 
 
 def scalars(watch: Watch, prefix: str = "vramtrack/") -> Dict[str, float]:
-    """The last sample in MiB and the last verdict, by name. What could not be read is left out. Empty before the first sample."""
+    """The last sample in MiB and the last verdict, by name. Figures that could not be read are left out. Empty before the first sample."""
     found: Dict[str, float] = {}
     last = watch.samples[-1] if watch.samples else None
     if last is not None:
@@ -41,7 +41,7 @@ def scalars(watch: Watch, prefix: str = "vramtrack/") -> Dict[str, float]:
 
 
 class Logger:
-    """Logs a watch's figures: call it after each step, with or without the step's number. It logs every `every` calls."""
+    """Logs a watch's figures: call it after each step, with or without the step's number. It logs on every `every`-th call."""
 
     def __init__(self, watch: Watch, log: Log, every: int = 10, prefix: str = "vramtrack/") -> None:
         if every < 1:
@@ -59,7 +59,7 @@ class Logger:
 
 
 def tensorboard(watch: Watch, writer: Any = None, **options: Any) -> Logger:
-    """Into `writer`, a SummaryWriter of torch.utils.tensorboard or tensorboardX; default: a new one of torch."""
+    """Logs to `writer`, a SummaryWriter of torch.utils.tensorboard or tensorboardX; default: a new one from torch."""
     if writer is None:
         from torch.utils.tensorboard import SummaryWriter
 
@@ -73,15 +73,15 @@ def tensorboard(watch: Watch, writer: Any = None, **options: Any) -> Logger:
 
 
 def wandb(watch: Watch, run: Any = None, **options: Any) -> Logger:
-    """Into a run of Weights & Biases; default: the current one."""
+    """Logs to a run of Weights & Biases; default: the current one."""
     if run is None:
         import wandb as package
 
         run = package.run
         if run is None:
             raise ValueError("there is no run of Weights & Biases; call wandb.init() first, or pass run=")
-    # W&B drops what is logged for an earlier step than its current one, and each committed log() is a step. So the figures wait for the
-    # program's own log() and share its row. If none came since the last ones, those are a separate row.
+    # W&B drops values logged for an earlier step than its current one, and each committed log() is a step. So the figures wait for the
+    # program's own log() and share its row. If none has come since the previous figures, those become a separate row.
     waiting: Optional[int] = None
 
     def log(found: Dict[str, float], step: int) -> None:
@@ -95,7 +95,7 @@ def wandb(watch: Watch, run: Any = None, **options: Any) -> Logger:
 
 
 def mlflow(watch: Watch, client: Any = None, **options: Any) -> Logger:
-    """Into the active run of MLflow, or with `client`, anything that has log_metrics(metrics, step=)."""
+    """Logs to the active run of MLflow or, with `client`, to any object that has log_metrics(metrics, step=)."""
     if client is None:
         import mlflow as package
 

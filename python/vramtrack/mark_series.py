@@ -14,7 +14,7 @@ _OFTEN_S = 300.0  # marks that come three times within this time are worth waiti
 
 
 class MarkSeries:
-    """Holds fewer than 4096 values. When they are full, every second one is dropped, and from then on every second mark is kept."""
+    """Holds fewer than 4096 values. When it is full, every second one is dropped, and from then on only every second mark is kept."""
 
     MOST = 4096
 
@@ -71,7 +71,7 @@ class EpochGrowth(NamedTuple):
     """Growth from epoch to epoch, after garbage collection and without the first epoch, which is warm-up. str() gives it in words."""
 
     bytes: float  # the median
-    low_bytes: float  # the median of all epochs to come lies between these ...
+    low_bytes: float  # the median of all future epochs lies between these ...
     high_bytes: float
     certainty: float  # ... with this probability, whatever the distribution
     epochs: int
@@ -79,7 +79,7 @@ class EpochGrowth(NamedTuple):
 
     @property
     def is_sure(self) -> bool:
-        """Growth by the same number of bytes is no chance, however few the epochs."""
+        """Whether growth by the same number of bytes each time rules out chance, however few the epochs."""
         is_no_chance = self.chance <= 1 / 8 or self.low_bytes == self.high_bytes
         return self.low_bytes > 0 and is_no_chance and self.bytes * self.epochs >= MIB
 
@@ -116,11 +116,11 @@ class Marks:
         self._lock = threading.Lock()
 
     def in_child(self) -> None:
-        """In a forked process the lock may belong to a thread that no longer exists."""
+        """In a forked process, a thread that no longer exists may hold the lock."""
         self._lock = threading.Lock()
 
     def add(self, name: str, used_bytes: int, clock: Callable[[], float]) -> Optional[float]:
-        """The time of the mark. None: there are too many names, and it was left out."""
+        """The time of the mark. None: there are too many names, so it was left out."""
         with self._lock:
             series = self.series.get(name)
             if series is None:
@@ -153,7 +153,7 @@ class Marks:
         return growth_of_epochs(self.epoch_growth[1:])
 
     def growth_per(self, since_s: Optional[float]) -> Dict[str, float]:
-        """Growth in bytes by name, of those with enough marks since then (None: since the beginning)."""
+        """Growth in bytes by name, for those with enough marks since then (None: since the beginning)."""
         with self._lock:
             grown = {name: series.growth_bytes(since_s) for name, series in self.series.items()}
         return {name: growth for name, growth in grown.items() if growth is not None}

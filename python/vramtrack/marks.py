@@ -23,7 +23,7 @@ _evidence_lock = threading.Lock()
 
 
 def _after_fork() -> None:
-    """A forked child, such as a DataLoader worker, has none of the listening threads, but may have inherited their held locks."""
+    """A forked child, such as a DataLoader worker, has none of the listening threads, but may have inherited locks that they held."""
     global _evidence_lock
     _listeners.clear()
     _evidence_lock = threading.Lock()
@@ -33,7 +33,7 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def _expected() -> Tuple[str, str]:
-    """"DEVICE:INODE" of the gate's pipe and a path to it, as VRAMTRACK_MARK_PIPE gives them."""
+    """"DEVICE:INODE" of the gate's pipe and a path to it, from VRAMTRACK_MARK_PIPE."""
     device, _, rest = os.environ.get("VRAMTRACK_MARK_PIPE", "").partition(":")
     inode, _, path = rest.partition(":")
     return (f"{device}:{inode}" if inode else "", path)
@@ -49,7 +49,7 @@ def _is_pipe(fd: int) -> bool:
 
 
 def _open_by_path(path: str) -> Optional[int]:
-    """Opens the gate's pipe by path, for a program whose launcher closed all descriptors."""
+    """Opens the gate's pipe by path, for a program whose launcher has closed all descriptors."""
     if not path:
         return None
     try:
@@ -64,7 +64,7 @@ def _open_by_path(path: str) -> Optional[int]:
 
 
 def _writer(path: str) -> str:
-    """A key that separates this process's marks from those of others: one series written by several processes would hide their leaks.
+    """A key that separates this process's marks from those of others, because a series written by several processes would hide their leaks.
     The process that the gate started needs no key."""
     rank = os.environ.get("RANK") or os.environ.get("LOCAL_RANK") or ""
     if rank.isdigit():
@@ -88,7 +88,7 @@ def _pipe() -> Optional[int]:
 
 
 def _source_now() -> Any:
-    """This process's allocator, if there is one already. A mark never starts CUDA."""
+    """This process's allocator, if it exists already. A mark never starts CUDA."""
     global _source
     from vramtrack import sources
 
@@ -103,7 +103,7 @@ def _source_now() -> Any:
 
 
 def _take_evidence(name: str, source: Any) -> None:
-    """Takes evidence if the gate asks for it. Errors are ignored: a mark must not end a training."""
+    """Takes evidence if the gate asks for it. Errors are ignored, because a mark must not end a training."""
     global _evidence
     folder = os.environ.get("VRAMTRACK_TEST_EVIDENCE", "")
     if not folder or not _evidence_lock.acquire(blocking=False):
@@ -121,7 +121,7 @@ def _take_evidence(name: str, source: Any) -> None:
 
 
 def _find_probe_mark() -> Optional[Callable[[bytes], None]]:
-    """The probe of `vramtrack run`, where this process has it: the mark goes into the trace, between the allocations around it."""
+    """The probe of `vramtrack run`, if this process has it: it records the mark in the trace, between the allocations around it."""
     if not os.environ.get("VRAMTRACK_PROBE_DIR"):
         return None
     import ctypes
@@ -139,7 +139,7 @@ _probe_mark = _find_probe_mark()
 
 
 def _look() -> None:
-    """Tells the probe what the memory is, now and then, where the program uses PyTorch on a device."""
+    """Reports the categories of the memory to the probe from time to time, if the program uses PyTorch on a device."""
     if "torch" in sys.modules:
         from vramtrack import categories
 
@@ -148,12 +148,12 @@ def _look() -> None:
 
 
 def mark(name: str = "iteration") -> None:
-    """Reports the end of one iteration of `name`. It takes about a microsecond when nothing listens. ValueError: the name has blanks."""
+    """Reports the end of one iteration of `name`. It takes about a microsecond if nothing listens. ValueError: the name has blanks."""
     global _fd
     if not name or any(c.isspace() for c in name):
         raise ValueError(f"{name!r} is not a valid name of a mark; expected a word without spaces")
     if _probe_mark is not None:
-        _look()  # first: the mark's moment in the trace has it
+        _look()  # first, so that the trace has it at the mark's time
         _probe_mark(name.encode())
     for listener in _listeners:
         listener(name)
@@ -163,9 +163,9 @@ def mark(name: str = "iteration") -> None:
     try:
         source = _source_now()
         counters = None if source is None else source.counters()
-        # An allocator that counts nothing says nothing: the gate reads the process's memory itself.
+        # An allocator that counts nothing reports nothing: the gate reads the process's memory itself.
         used = None if counters is None or (counters.allocated == 0 and counters.reserved == 0) else counters.allocated
-    except Exception:  # a mark that cannot be measured is left out: it must not end the training
+    except Exception:  # a mark that cannot be measured is left out, because it must not end the training
         return
     line = f"{name}\n" if used is None else f"{name} {used} {_key}".rstrip() + "\n"
     try:

@@ -22,7 +22,7 @@ class Counters(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """A private pool of the allocator. `id` is PyTorch's: (n, 0) was made by the capture of a CUDA graph, (0, n) by MemPool() or
+    """A private pool of the allocator. `id` is PyTorch's: (n, 0) was created by the capture of a CUDA graph, (0, n) by MemPool() or
     graph_pool_handle()."""
 
     id: Tuple[int, int]
@@ -50,7 +50,7 @@ class Site(NamedTuple):
 
 
 class Device(NamedTuple):
-    """A device that is not PyTorch's."""
+    """A device outside PyTorch."""
 
     type: str
     index: int
@@ -79,7 +79,7 @@ class MemorySource:
 
     @property
     def open_calls(self) -> OpenCalls:
-        """The profiled calls that share these peaks. Sources of one allocator share them."""
+        """The profiled calls that share these peaks. All sources of one allocator share them."""
         return self.__dict__.setdefault("_open_calls", OpenCalls())  # type: ignore[no-any-return]
 
     def device_used_bytes(self) -> Optional[int]:
@@ -95,11 +95,11 @@ class MemorySource:
         return None
 
     def host_pinned_bytes(self) -> Optional[int]:
-        """Host memory that the framework has pinned, in use or cached; None if it does not count it."""
+        """Host memory that the framework has pinned, in use or cached; None if the framework does not count it."""
         return None
 
     def pools(self) -> List[Pool]:
-        """The allocator's private pools, the largest first. It may take milliseconds."""
+        """The allocator's private pools, largest first. It may take milliseconds."""
         return []
 
     def identity(self) -> Optional[DeviceIdentity]:
@@ -107,20 +107,20 @@ class MemorySource:
         return None
 
     def synchronize(self) -> None:
-        """Waits for all started GPU work."""
+        """Waits for all GPU work that has been started."""
 
     def empty_cache(self) -> None:
         """Returns cached, unused memory to the device."""
 
-    # Evidence of the lines that hold the memory. A source without it has no sites.
+    # Evidence for the lines that hold the memory. A source without it has no sites.
     def start_stacks(self) -> None:
-        """Starts to record where each block is allocated. Recording makes each allocation slower."""
+        """Starts to record where each block is allocated. Recording slows down each allocation."""
 
     def stop_stacks(self) -> None:
-        """Stops recording and drops what was recorded."""
+        """Stops recording and drops the recorded data."""
 
     def start_trace(self) -> Any:
-        """Like start_stacks(), and records what peak_stack() needs. Returns the argument of peak_stack(). stop_stacks() ends it."""
+        """Like start_stacks(), and also records the data for peak_stack(). Returns the argument for peak_stack(). stop_stacks() ends it."""
         self.start_stacks()
         return None
 
@@ -130,15 +130,15 @@ class MemorySource:
         return None
 
     def snapshot(self) -> Any:
-        """The live blocks by stack, in the form that growing_sites() of this source reads."""
+        """The live blocks by stack, in the form that this source's growing_sites() reads."""
         return None
 
     def snapshot_at_oom(self, asked_bytes: int, free_bytes: int) -> Any:
-        """The snapshot that is written when memory has run out: its history has the error."""
+        """The snapshot to write when memory has run out: its history includes the error."""
         return self.snapshot()
 
     def growing_sites(self, before: Any, after: Any, limit: int = 10) -> List[Site]:
-        """The sites whose live bytes grew between two snapshots, the largest growth first."""
+        """The sites whose live bytes grew between two snapshots, largest growth first."""
         return []
 
     def allocator_settings(self) -> Dict[str, str]:

@@ -21,7 +21,7 @@ Thresholds = Dict[str, float]
 _ERROR_RATE = 1e-3
 _CONTAMINATED = 4
 _FEWEST_WINDOWS = 8
-#: points that a finding costs; what is normal in training (memory kept until backward()) costs none
+#: points that a finding costs; normal behaviour in training (memory kept until backward()) costs none
 COST = {"critical": 20, "warning": 10, "info": 0}
 
 
@@ -36,13 +36,13 @@ class Growth:
 
 
 def in_time(results: Sequence[ProfileResult]) -> List[ProfileResult]:
-    """Results ordered by the end of the call, when `after` was read. A nested call comes before the call around it."""
+    """Results ordered by the end of the call, when `after` was read. A nested call precedes the call around it."""
     return sorted(results, key=lambda r: r._time + r.execution_time)
 
 
 def growth_of(ordered: Sequence[ProfileResult], thresholds: Thresholds) -> Growth:
-    """Tests the total after each call. If functions take turns at allocating and freeing, it also tests the lowest total of every round
-    of calls, or of every block of calls if there are no rounds."""
+    """Tests the total after each call. If functions take turns allocating and freeing, it also tests the lowest total of every round of
+    calls, or of every block of calls if there are no rounds."""
     totals = [float(r._after.allocated) for r in ordered]
     growth = _grows(totals, thresholds, range(len(totals)), "call")
     if growth.leaks or len({r.function_name for r in ordered}) < 2:
@@ -56,9 +56,9 @@ def growth_of(ordered: Sequence[ProfileResult], thresholds: Thresholds) -> Growt
 
 
 def _windows(ordered: Sequence[ProfileResult]) -> Iterator[Tuple[str, List[int]]]:
-    """Several ways to cut the calls into windows, as the numbers of their first calls. A round lasts from one call of the rarest function
-    to the next, for example 64 calls of forward and one step. If the order is irregular: equal blocks, each long enough for several
-    rounds."""
+    """Several ways to divide the calls into windows, given as the numbers of their first calls. A round lasts from one call of the rarest
+    function to the next, for example 64 calls of forward and one step. If the order is irregular, the windows are equal blocks, each long
+    enough for several rounds."""
     calls: Dict[str, List[int]] = {}
     for at, result in enumerate(ordered):
         calls.setdefault(result.function_name, []).append(at)
@@ -71,7 +71,7 @@ def _windows(ordered: Sequence[ProfileResult]) -> Iterator[Tuple[str, List[int]]
 
 
 def _keeps_rising(floors: Sequence[float]) -> bool:
-    """Whether the memory kept for ever (the lowest of all later values) rises throughout, rather than in four steps as caches do."""
+    """Whether the memory kept for ever (the lowest of all later values) rises throughout, rather than in up to four steps as caches do."""
     kept = list(floors)
     for at in range(len(kept) - 2, -1, -1):
         kept[at] = min(kept[at], kept[at + 1])
@@ -90,7 +90,7 @@ def _grows(totals: Sequence[float], thresholds: Thresholds, begins: Sequence[int
     begin = begins[min(warm_up, n - 1)]
     rest = totals[warm_up:]
     end = max(1, len(rest) // 10)
-    # From the median of the first tenth to that of the last, which lie nine tenths apart. Growth within a round counts as well.
+    # From the median of the first tenth to that of the last, which are nine tenths apart. Growth within a round counts as well.
     total = int(median(rest[-end:]) - median(rest[:end]))
     if len(rest) > end:
         total = int(total * (len(rest) - (each == "call")) / (len(rest) - end))
@@ -115,7 +115,7 @@ def memory_leaks(results: Sequence[ProfileResult], thresholds: Thresholds) -> Li
     net = {name: sum(changes) for name, changes in by_function.items()}
     changes = [change for each in by_function.values() for change in each]
     functions, elsewhere = _growers(net, growth.total_bytes)
-    # Only the calls of the named functions count, so a function that leaks at each call is not hidden by many that do not.
+    # Only calls of the named functions count, so that a function that leaks at each call is not hidden by many that do not.
     share = {name: _positive_share(by_function[name]) for name in functions}
     if functions:
         functions = [name for name in functions if share[name] > thresholds["memory_leak_ratio"]]
@@ -160,7 +160,7 @@ def _positive_share(changes: Sequence[int]) -> float:
 
 
 def _growers(net: Dict[str, int], total: int) -> Tuple[List[str], int]:
-    """The functions whose net growth makes up 95 % of the total, the largest first, and the growth outside all functions. Memory that one
+    """The functions whose net growth makes up 95 % of the total, largest first, and the growth outside all functions. Memory that one
     function allocates and another frees cancels out: the freed sum is subtracted from the largest growers first."""
     freed = -sum(change for change in net.values() if change < 0)
     growers = sorted((name for name in net if net[name] > 0), key=lambda name: -net[name])
@@ -181,8 +181,8 @@ def _growers(net: Dict[str, int], total: int) -> Tuple[List[str], int]:
 
 
 def fragmentation(results: Sequence[ProfileResult], thresholds: Thresholds) -> List[MemoryPattern]:
-    """A gap between reserved and allocated memory is the normal work of a cache. It is fragmentation when it is large and still grows
-    while the allocated peaks do not."""
+    """A gap between reserved and allocated memory is normal for a cache. It is fragmentation if it is large and still grows while the
+    allocated peaks do not."""
     ordered = in_time(results)
     rows = [r._after for r in ordered]
     rows = [row for row in rows if row.reserved > 0]
@@ -228,8 +228,8 @@ def fragmentation(results: Sequence[ProfileResult], thresholds: Thresholds) -> L
 
 
 def inefficient_allocations(results: Sequence[ProfileResult], thresholds: Thresholds) -> List[MemoryPattern]:
-    """Memory kept, divided by the peak it took to make it, below inefficient_allocation_ratio in most calls that keep memory. Calls that
-    keep nothing, such as a training step, are expected to have temporaries."""
+    """Memory kept, divided by the peak that creating it took, is below inefficient_allocation_ratio in most calls that keep memory. Calls
+    that keep nothing, such as a training step, are expected to have temporaries."""
     worst: Dict[str, float] = {}
     limit = thresholds["inefficient_allocation_ratio"]
     for name, calls in documented._by_function(results).items():
@@ -286,8 +286,8 @@ def memory_spikes(results: Sequence[ProfileResult], thresholds: Thresholds) -> L
 
 
 def repeated_allocations(results: Sequence[ProfileResult], thresholds: Thresholds) -> List[MemoryPattern]:
-    """Churn: ten calls or more, most of which allocate less than 50 MiB that is freed elsewhere. Memory that is not freed is reported as
-    a leak."""
+    """Churn: ten or more calls, most of which allocate less than 50 MiB that is freed elsewhere. Memory that is not freed is reported as a
+    leak."""
     ordered = in_time(results)
     allocated = sum(r.memory_kept for r in ordered)
     freed = sum(r.memory_released for r in ordered)

@@ -23,15 +23,15 @@ class OpenCall:
 
 
 class OpenCalls:
-    """The calls in progress on one allocator, of all profilers. Before the peak is reset, its value is stored with every open call,
-    since it was reached within each of them. Thread-safe."""
+    """The calls in progress on one allocator, from all profilers. Before the peak is reset, its value is stored with every open call,
+    because it was reached within each of them. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._calls: List[OpenCall] = []
 
     def begin(self, source: PeakCounters, anew: bool = True) -> OpenCall:
-        """anew=False: does not reset the peak. The call still learns the peak when someone else resets it."""
+        """anew=False: does not reset the peak. The call still gets the peak when another call resets it."""
         call = OpenCall()
         with self._lock:
             if anew:
@@ -44,7 +44,7 @@ class OpenCalls:
             self._reset(source)
 
     def end(self, source: PeakCounters, call: OpenCall) -> Any:
-        """The counters now, with the peaks of this call."""
+        """The current counters, with the peaks of this call."""
         with self._lock:
             self._calls.remove(call)
             after = source.counters()

@@ -1,4 +1,4 @@
-"""Pinned host memory as a separate series: its verdict, and where host memory ends."""
+"""Pinned host memory as a separate series: its verdict, and the limit of host memory."""
 from __future__ import annotations
 
 import os
@@ -14,7 +14,7 @@ _TITLE = "pinned host memory"
 
 
 def host_memory_bytes(proc: str = "/proc", cgroup: str = "/sys/fs/cgroup") -> Optional[int]:
-    """The memory of this machine, or what this process's cgroup may use if that is less. None: not known."""
+    """The memory of this machine, or the limit of this process's cgroup if that is less. None: unknown."""
     found = []
     try:
         with open(f"{proc}/meminfo") as file:
@@ -23,13 +23,13 @@ def host_memory_bytes(proc: str = "/proc", cgroup: str = "/sys/fs/cgroup") -> Op
             own = next(line.strip()[3:] for line in file if line.startswith("0::"))
         with open(f"{cgroup}{own}/memory.max") as file:
             found.append(int(file.read()))
-    except (OSError, ValueError, IndexError, StopIteration):  # no cgroups of version 2, or no limit ("max")
+    except (OSError, ValueError, IndexError, StopIteration):  # no cgroup version 2, or no limit ("max")
         pass
     return min(found, default=None)
 
 
 class PinnedSeries:
-    """The detectors on pinned host memory, apart from the device's: it ends where host memory does. Not thread-safe."""
+    """Runs the detectors on pinned host memory, separately from the device's, because its limit is that of host memory. Not thread-safe."""
 
     def __init__(self, settings: Optional[Dict[str, Any]], device_id: int) -> None:
         self._stream = Stream("process_used", settings, device_id)
@@ -53,7 +53,7 @@ class PinnedSeries:
         return replace(verdict, metric=HOST_PINNED, raw=raw, text=verdict.text.replace(f"GPU {self._device_id}", _TITLE, 1))
 
     def advice(self) -> Optional[str]:
-        """What to do about its growth. None: it does not grow like a leak."""
+        """The remedy for its growth. None: it does not grow like a leak."""
         verdict = self._stream.verdict()
         if not verdict.leak:
             return None

@@ -1,4 +1,4 @@
-"""Foreign texts (names of functions, files, tests and marks) made harmless for what leaves the program."""
+"""Makes foreign texts (names of functions, files, tests and marks) harmless before they leave the program."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,14 +7,14 @@ from vramtrack import _core
 
 
 def printable(text: Any) -> str:
-    """The text for one line, by the rule of every output of vramtrack: characters that steer a terminal, break the line or turn the
-    direction of writing become '?', and what is no Unicode becomes U+FFFD. It takes 50 ns when nothing has to be replaced."""
+    """The text on one line, by the rule for every output of vramtrack: characters that control a terminal, break the line or change the
+    writing direction become '?', and invalid Unicode becomes U+FFFD. It takes 50 ns if nothing has to be replaced."""
     words = str(text)
     return words if words.isprintable() else str(_core.printable(words.encode("utf-8", "surrogatepass")))
 
 
 def printable_values(value: Any) -> Any:
-    """A JSON value whose strings, keys included, are printable; their line feeds stay."""
+    """A JSON value with all strings, including keys, made printable; their line feeds stay."""
     if isinstance(value, str):
         return "\n".join(map(printable, value.split("\n")))
     if isinstance(value, dict):

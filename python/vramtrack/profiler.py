@@ -56,9 +56,9 @@ def _snapshot(timestamp: float, counters: Counters, device_id: int, cpu: int, op
 
 
 class ProfileResult:
-    """The result of one call. memory_allocated is its peak over its start, memory_freed its peak over its end, so the former minus the latter
-    is memory_diff(). Without peaks (track_peak=False) they are what was kept and what was released. The snapshots are made from the raw
-    counters on first use, since most are never used."""
+    """The result of one call. memory_allocated is its peak over its start, memory_freed its peak over its end, so the former minus the
+    latter is memory_diff(). Without peaks (track_peak=False), they are the memory kept and the memory released. The snapshots are created
+    from the raw counters on first use, because most are never used."""
 
     __slots__ = (
         "function_name", "execution_time", "memory_allocated", "memory_freed", "call_count", "failed",
@@ -109,7 +109,7 @@ class ProfileResult:
 
     @property
     def tensors_created(self) -> int:
-        """The growth in the number of live blocks."""
+        """The increase in the number of live blocks."""
         return max(0, self._after.allocations - self._before.allocations)
 
     @property
@@ -117,17 +117,17 @@ class ProfileResult:
         return max(0, self._before.allocations - self._after.allocations)
 
     def memory_diff(self) -> int:
-        """Bytes allocated and not freed by the call. Negative if it freed more than it allocated."""
+        """Bytes that the call allocated and did not free. Negative if it freed more than it allocated."""
         return self._after.allocated - self._before.allocated
 
     @property
     def memory_kept(self) -> int:
-        """What the call allocated and kept: memory_diff() if it is above 0."""
+        """The memory that the call allocated and kept: memory_diff() if it is above 0."""
         return max(0, self.memory_diff())
 
     @property
     def memory_released(self) -> int:
-        """What the call released of the memory that was in use before it."""
+        """The memory in use before the call that the call released."""
         return max(0, -self.memory_diff())
 
     def peak_memory_usage(self) -> int:
@@ -224,7 +224,7 @@ class GPUMemoryProfiler:
             raise ValueError(f"max_snapshots must be >= 1, not {max_snapshots}")
         self.source = source if source is not None else default_source(device)
         self._open_calls = self.source.open_calls
-        #: torch.device on a CUDA device; else an object with the same `type` and `index`
+        #: torch.device for a CUDA device; otherwise an object with the same `type` and `index`
         self.device = self.source.device
         self.track_tensors = track_tensors
         self.track_cpu_memory = track_cpu_memory
@@ -308,7 +308,7 @@ class GPUMemoryProfiler:
         call = self._open_calls.begin(source, self.track_peak)
         started = _now()
         before = source.counters()
-        # The result is handed out before the block runs and filled when it ends.
+        # The result is returned before the block runs and filled when it ends.
         result: ProfileResult = _new_result(ProfileResult)
         failed = True
         begin = _clock()
@@ -331,7 +331,7 @@ class GPUMemoryProfiler:
         return self._profiled(name)
 
     def profile(self, func: _F) -> _F:
-        """A decorator that makes a result of every call. The function returns what it always does."""
+        """A decorator that records a result for every call. The function returns its usual value."""
 
         @functools.wraps(func)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -350,7 +350,7 @@ class GPUMemoryProfiler:
     __call__ = profile
 
     def _repr_html_(self) -> str:
-        """In a notebook: each function's calls, what they kept, and their highest peak; those that kept most first."""
+        """In a notebook: each function's calls, the memory they kept, and their highest peak; those that kept most first."""
         kept = {name: sum(one.memory_diff() for one in results) for name, results in self.function_stats.items()}
         stats = sorted(self.function_stats.items(), key=lambda item: -kept[item[0]])
         rows = [(name, f"{len(results):,}", format_change(kept[name]), format_size(max(one.memory_allocated for one in results)),
@@ -361,7 +361,7 @@ class GPUMemoryProfiler:
         return table(f"{len(self.results):,} profiled calls on {self.device}", ("function", "calls", "kept", "highest peak", "time"), rows, notes)
 
     def clear_results(self) -> None:
-        """Drops all results and takes the memory in use now as the new baseline."""
+        """Drops all results and makes the memory in use now the new baseline."""
         self.results.clear()
         self.snapshots.clear()
         self.dropped_results = 0
@@ -444,7 +444,7 @@ _global: Optional[GPUMemoryProfiler] = None
 
 
 def get_global_profiler(device: Any = None) -> GPUMemoryProfiler:
-    """The profiler that the module's decorator and context manager use. It is made on first use, on `device`."""
+    """The profiler that the module's decorator and context manager use. It is created on first use, on `device`."""
     global _global
     if _global is None:
         _global = GPUMemoryProfiler(device)

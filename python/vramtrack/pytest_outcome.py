@@ -1,4 +1,4 @@
-"""The plugin's own outcomes of a test: pytest.fail() and pytest.skip() with words that explain() does not take for a program's."""
+"""The plugin's own outcomes of a test: pytest.fail() and pytest.skip() with messages that explain() does not take for a program's."""
 from __future__ import annotations
 
 from typing import Any, NoReturn
@@ -7,7 +7,7 @@ import pytest
 
 
 def fail(words: str) -> NoReturn:
-    """Fails the test with these words alone."""
+    """Fails the test with only these words."""
     __tracebackhide__ = True
     _raise_verdict(pytest.fail.Exception(words, pytrace=False))
 

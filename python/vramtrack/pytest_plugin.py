@@ -79,7 +79,7 @@ def _check_marker(marker: Any) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: List[Any]) -> None:
-    """Refuses invalid markers, with or without --vramtrack."""
+    """Rejects invalid markers, with or without --vramtrack."""
     wrong: List[str] = []
     for item in items:
         marker = item.get_closest_marker("limit_gpu_leaks")
@@ -123,7 +123,7 @@ def _require_gpu(config: Any, options: Dict[str, Any]) -> None:
 
 
 def _counted(item: Any, body: Callable[[], Any]) -> Callable[[], Any]:
-    """Before Python 3.11 exceptions have no notes; a section of the report then says which call failed."""
+    """Before Python 3.11, exceptions have no notes; a section of the report then names the call that failed."""
     from vramtrack.gate import repeated_words
 
     calls = 0
@@ -183,7 +183,7 @@ def _not_repeated(item: Any) -> Optional[str]:
         return "not a test function"
     if item.cls is not None and issubclass(item.cls, unittest.TestCase):
         return "a method of unittest.TestCase"
-    # A call would only make a coroutine. The plugin for async tests runs it.
+    # A call would only create a coroutine. The plugin for async tests runs it.
     return "async" if inspect.iscoroutinefunction(item.obj) else None
 
 
@@ -226,7 +226,7 @@ def pytest_runtest_makereport(item: Any, call: Any) -> Any:
 
 
 class GpuLeaks:
-    """The fixture gpu_leaks gates a part of a test. Without --vramtrack that part runs once."""
+    """The fixture gpu_leaks, which gates a part of a test. Without --vramtrack, that part runs once."""
 
     def __init__(self, item: Any) -> None:
         self._item = item

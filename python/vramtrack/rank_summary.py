@@ -1,4 +1,4 @@
-"""What one rank of a job (torchrun) reports to the others about its memory."""
+"""The memory summary that one rank of a job (torchrun) reports to the others."""
 from __future__ import annotations
 
 import hashlib
@@ -16,8 +16,8 @@ RUNNING, ENDED, SILENT = "running", "ended", "silent"
 
 
 class Rank(NamedTuple):
-    """The summary of one rank. Times are seconds since 1970, by that rank's clock. None: not known. `status` is "running", "ended" (its
-    watch was stopped) or "silent" (no summary came for a long time: it was killed, or hangs)."""
+    """The summary of one rank. Times are seconds since 1970, by that rank's clock. None: unknown. `status` is "running", "ended" (its watch
+    was stopped) or "silent" (no summary has come for a long time: it was killed, or hangs)."""
 
     rank: int
     world_size: int
@@ -36,7 +36,7 @@ class Rank(NamedTuple):
 
 
 class Job(NamedTuple):
-    """What torchrun, or another launcher that sets the same variables, passes to a process about its job."""
+    """The information about its job that torchrun, or another launcher with the same variables, passes to a process."""
 
     rank: int
     world_size: int
@@ -44,7 +44,7 @@ class Job(NamedTuple):
 
 
 def job_of(environment: Mapping[str, str] = os.environ) -> Optional[Job]:
-    """The job that this process is a rank of. None: it has no other ranks, or the variables make no sense."""
+    """The job to which this process belongs as a rank. None: the job has no other ranks, or the variables are invalid."""
     try:
         rank, world_size = int(environment["RANK"]), int(environment["WORLD_SIZE"])
     except (KeyError, ValueError):
@@ -58,7 +58,7 @@ def job_of(environment: Mapping[str, str] = os.environ) -> Optional[Job]:
 
 
 def summary_of(job: Job, verdict: Verdict, used_bytes: int, first_s: float, now_s: float) -> Rank:
-    """`first_s`: the time of the first sample, from which the verdict counts."""
+    """`first_s`: the time of the first sample, from which the verdict's times count."""
     grows = (verdict.leak or verdict.state in ("growing", "slow_growth")) and verdict.growth_bytes_per_s.mid > 0
     return Rank(
         job.rank,
@@ -78,7 +78,7 @@ def summary_of(job: Job, verdict: Verdict, used_bytes: int, first_s: float, now_
 
 
 def parsed(text: bytes) -> Optional[Rank]:
-    """A summary whose every field is what it should be, else None."""
+    """A summary in which every field is valid, otherwise None."""
     if len(text) > MOST_BYTES:
         return None
     try:
@@ -87,7 +87,7 @@ def parsed(text: bytes) -> Optional[Rank]:
         return None
     if not isinstance(line, dict):
         return None
-    line.setdefault("status", RUNNING)  # of an older version
+    line.setdefault("status", RUNNING)  # from an older version
     values = [_checked(name, line.get(name)) for name in Rank._fields]
     optional = ("onset_s", "oom_in_s")
     if any(value is None and name not in optional for name, value in zip(Rank._fields, values)):
@@ -95,12 +95,12 @@ def parsed(text: bytes) -> Optional[Rank]:
     return Rank(*values)
 
 
-_STATUSES = (RUNNING, ENDED)  # a rank does not know that it is silent
+_STATUSES = (RUNNING, ENDED)  # a rank cannot report that it is silent
 _TEXTS, _FLAGS, _COUNTS = ("host", "metric", "state"), ("grows", "leak"), ("rank", "world_size", "pid", "used_bytes")
 
 
 def _checked(name: str, value: Any) -> Any:
-    """The value if it is of the field's kind; None: it is not, or there is none."""
+    """The value if it has the field's type; None: it does not, or it is missing."""
     if name == "status":
         return value if value in _STATUSES else None
     if name in _TEXTS:
@@ -111,5 +111,5 @@ def _checked(name: str, value: Any) -> Any:
         return None
     if name in _COUNTS:
         return value if isinstance(value, int) and 0 <= value < 2**63 else None
-    # Compared before it is converted: a whole number may be larger than any float. NaN is not less than anything.
+    # Compared before conversion: an integer may be larger than any float. NaN is not less than anything.
     return float(value) if abs(value) < 1e15 else None

@@ -1,4 +1,4 @@
-"""The ranks of one job in words: which of them grow, which grew first, and which say nothing any more."""
+"""The ranks of one job in words: which of them grow, which grew first, and which no longer report."""
 from __future__ import annotations
 
 import time
@@ -8,11 +8,11 @@ from vramtrack.rank_summary import ENDED, RUNNING, SILENT, Rank
 from vramtrack.units import format_rate
 
 CLOCKS_DIFFER_S = 60.0  # between the machines of a job; onsets within this time count as one
-_NAMED = 8  # ranks that a sentence lists
+_NAMED = 8  # ranks listed in a sentence
 
 
 def words(ranks: List[Rank], world_size: int) -> str:
-    """Which ranks grow, and which of them first, in one sentence. Machines are named if there are several."""
+    """Which ranks grow, and which of them grew first, in one sentence. Machines are named if there are several."""
     if not ranks:
         return f"none of the {world_size} ranks has been seen yet"
     several_hosts = len({rank.host for rank in ranks}) > 1
@@ -52,7 +52,7 @@ def _listed(ranks: List[Rank]) -> str:
 
 
 def _gone(ranks: List[Rank]) -> str:
-    """The ranks that say nothing any more, those that are silent first."""
+    """The ranks that no longer report, silent ones first."""
     silent = [rank for rank in ranks if rank.status == SILENT]
     ended = [rank for rank in ranks if rank.status == ENDED]
     tail = ""
@@ -65,7 +65,7 @@ def _gone(ranks: List[Rank]) -> str:
 
 
 def first_of(ranks: List[Rank]) -> Optional[Rank]:
-    """The rank that grew first. None: none grows, they began at about the same time, or an onset is not known."""
+    """The rank that grew first. None: none grows, they began at about the same time, or an onset is unknown."""
     growing = [rank for rank in ranks if rank.grows]
     onsets = sorted((rank.onset_s, rank.rank, rank) for rank in growing if rank.onset_s is not None)
     if not growing or len(growing) == 1:

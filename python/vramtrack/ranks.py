@@ -1,4 +1,4 @@
-"""The ranks of one job (torchrun), seen together: each rank's watch leaves a short summary in a folder that all of them read."""
+"""The ranks of one job (torchrun), seen together: each rank's watch writes a short summary to a folder that all of them read."""
 from __future__ import annotations
 
 import json
@@ -14,13 +14,13 @@ from vramtrack.rank_summary import ENDED, MOST_BYTES, RUNNING, SILENT, Job, Rank
 from vramtrack.rank_words import CLOCKS_DIFFER_S, words
 from vramtrack.verdict import Verdict
 
-_AT_ONE_LOOK = 64  # files that a check reads; a larger job is read in turns
-_SILENT_AFTER_CHECKS, _SILENT_AFTER_S = 4, 30.0  # without a new summary; the longer of both
+_AT_ONE_LOOK = 64  # files read per check; those of a larger job are read in turns
+_SILENT_AFTER_CHECKS, _SILENT_AFTER_S = 4, 30.0  # without a new summary; the longer of the two
 
 
 def ranks_of(wanted: Union[bool, str], directory: Optional[str], clock: Callable[[], float], check_every_s: float) -> Optional["Ranks"]:
-    """The job's folder, as a Watch's `ranks` and `directory` say. None: this process is not a rank, or it is not wanted."""
-    # A worker of a DataLoader has the variables of its rank, and is not the rank.
+    """The job's folder, from a Watch's `ranks` and `directory`. None: this process is not a rank, or the folder is not wanted."""
+    # A DataLoader worker has the variables of its rank, but is not the rank.
     job = job_of() if wanted is not False and dataloader_worker() is None else None
     if job is None:
         return None
@@ -29,8 +29,8 @@ def ranks_of(wanted: Union[bool, str], directory: Optional[str], clock: Callable
 
 
 class Ranks:
-    """The folder of one job. Files of one name per rank are replaced as a whole, so a reader never meets half of one; what is missing,
-    damaged or of another run is left out. Never waits for another rank. Thread-safe; known() and note() touch no file.
+    """The folder of one job. The file of each rank is replaced as a whole, so a reader never sees half of one; files that are missing,
+    damaged or from another run are left out. Never waits for another rank. Thread-safe; known() and note() access no file.
 
     folder          on a file system that all machines of the job share. None: a folder of this machine, which only its own ranks see;
                     the last of them removes it
@@ -52,7 +52,7 @@ class Ranks:
         self._lock = threading.Lock()
 
     def add_to(self, verdict: Verdict, used_bytes: int, first_s: float, now_s: float) -> Verdict:
-        """Notes this rank's verdict, and returns it with a sentence on all ranks if one grows or is silent. Touches no file."""
+        """Notes this rank's verdict and returns it, with a sentence on all ranks if one grows or is silent. Accesses no file."""
         self.note(summary_of(self.job, verdict, used_bytes, first_s, now_s))
         known = self.known()
         if len(known) < 2 or not any(rank.grows or rank.status == SILENT for rank in known):
@@ -60,7 +60,7 @@ class Ranks:
         return replace(verdict, ranks=words(known, self.job.world_size))
 
     def share(self, note: Callable[[str], None]) -> None:
-        """Leaves this rank's last summary for the others, and reads theirs. `note` is given the reason why it could not."""
+        """Writes this rank's last summary for the others, and reads theirs. `note` receives the reason if that fails."""
         mine = self._seen.get(self.job.rank)
         try:
             if mine is not None:
@@ -70,7 +70,7 @@ class Ranks:
             note(f"ranks: {error}")
 
     def note(self, summary: Rank) -> None:
-        """Takes a summary without writing it."""
+        """Stores a summary without writing it."""
         self._seen = {**self._seen, summary.rank: summary}
 
     def put(self, summary: Rank) -> None:
@@ -96,7 +96,7 @@ class Ranks:
             raise
 
     def look(self, all_of_them: bool = False) -> List[Rank]:
-        """The last known summaries by rank. It reads at most 64 files, the next ones at each look, unless `all_of_them`."""
+        """The latest known summaries by rank. It reads at most 64 files, the next ones at each look, unless `all_of_them`."""
         size, now = self.job.world_size, self._clock()
         with self._lock:
             read: Dict[int, Rank] = {}
@@ -119,7 +119,7 @@ class Ranks:
         if time_s != found.time_s:
             came_s = now
         self._came[rank] = (found.time_s, came_s)
-        # Its clock may be behind ours: what counts is since when we have seen no newer summary.
+        # Its clock may be behind ours, so the time counts from when we last saw a newer summary.
         unchanged_s = now - max(came_s, found.time_s)
         return found._replace(status=SILENT if unchanged_s > self._silent_after_s else RUNNING)
 
@@ -135,7 +135,7 @@ class Ranks:
                 os.rmdir(self.folder)
             elif self.job.rank in self._seen:
                 self.put(self._seen[self.job.rank]._replace(status=ENDED, time_s=self._clock()))
-        except OSError:  # it never wrote one; others are still in it; the folder is gone
+        except OSError:  # it never wrote one; others are still in the folder; the folder is gone
             pass
 
     def _path(self, rank: int) -> str:
@@ -145,7 +145,7 @@ class Ranks:
         if not self._is_own:
             os.makedirs(self.folder, exist_ok=True)
             return
-        # Anybody may make files in the folder for temporary files: this one has to be a folder of ours that nobody else writes.
+        # Anybody may create files in the folder for temporary files: this one must be a folder of ours that nobody else can write.
         try:
             os.mkdir(self.folder, 0o700)
         except FileExistsError:
@@ -156,7 +156,7 @@ class Ranks:
 
     def _read(self, rank: int) -> Optional[Rank]:
         try:
-            # Not blocking: it may be a FIFO.
+            # Not blocking, because it may be a FIFO.
             file = os.open(self._path(rank), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
             return None

@@ -1,16 +1,16 @@
-"""PyTorch's recorder of allocations: there is one per process, and whoever needs it shares it."""
+"""PyTorch's recorder of allocations: there is one per process, shared by everything that needs it."""
 from __future__ import annotations
 
 import threading
 from typing import Any, List, Optional, Tuple
 
-#: what _record_memory_history() calls, by the versions of PyTorch
+#: the functions that _record_memory_history() calls, by version of PyTorch
 _RECORDERS = ("_cuda_record_memory_history", "_cuda_record_memory_history_legacy", "_cuda_recordMemoryHistory")
 
 
 class Recorder:
-    """The recorder of `torch`. Every Recorder of a process shares one state, so starts may nest, also across threads: the last stop ends
-    what the first start began. A recording that someone else began is used, and left on. Thread-safe."""
+    """The recorder of `torch`. All Recorders of a process share one state, so starts may nest, even across threads: the last stop ends the
+    recording that the first start began. A recording that someone else began is used, and left on. Thread-safe."""
 
     _lock = threading.Lock()
     _depth = 0
@@ -40,11 +40,11 @@ class Recorder:
             cls._depth -= 1
             if cls._depth == 0 and not cls._not_ours:
                 self._stop_noticing()
-                if not cls._changed_by_others:  # what the program began or ended meanwhile stays as it is
+                if not cls._changed_by_others:  # a recording that the program began or ended meanwhile is left alone
                     self._record(None, None)
 
     def is_on(self) -> bool:
-        """Whether anybody records. False where this version of PyTorch does not report it."""
+        """Whether anybody is recording. False if this version of PyTorch does not report it."""
         enabled = getattr(self._torch._C, "_cuda_isHistoryEnabled", None)
         return bool(enabled()) if enabled is not None else False
 
@@ -62,7 +62,7 @@ class Recorder:
                 record(enabled is not None)
 
     def _notice_others(self) -> None:
-        """Learns whether the program begins or ends a recording of its own while ours runs. PyTorch reports only whether there is one, so
+        """Detects whether the program begins or ends a recording of its own while ours runs. PyTorch reports only whether there is one, so
         the function below _record_memory_history() is replaced meanwhile."""
         Recorder._changed_by_others = False
         Recorder._replaced = []
