@@ -127,7 +127,7 @@ def _is_of_user(connection: socket.socket) -> bool:
 
 
 class Session:
-    """One connection, from its first line to its end. The recorder that it switched on is off when serve() returns or raises."""
+    """One connection, from its first line to its end. When serve() returns or raises, the recorder that it switched on is off."""
 
     def __init__(self, connection: socket.socket, clock: Callable[[], float] = time.monotonic) -> None:
         self._connection = connection

@@ -1,4 +1,4 @@
-"""Which functions of a file run as hooks: what is given to register_forward_hook() and its kin, followed to the code that runs."""
+"""Finds the functions of a file that run as hooks: follows what is passed to register_forward_hook() and the like to the code that runs."""
 from __future__ import annotations
 
 import ast

@@ -623,7 +623,7 @@ def _is_unbounded_cache(decorator: ast.expr) -> bool:
 
 
 def _has_bound(made: ast.expr) -> bool:
-    """What is made is not known only to grow: losses[-100:], deque(maxlen=8), LRUCache(); also as a field of a dataclass."""
+    """Whether the new value may not only grow: losses[-100:], deque(maxlen=8), LRUCache(); also as a field of a dataclass."""
     if not isinstance(made, ast.Call):
         return isinstance(made, ast.Subscript) and has_slice(made)
     if last_name(made.func) == "field":

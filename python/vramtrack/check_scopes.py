@@ -350,7 +350,7 @@ class Scopes:
         return {one.name: one for one in kind.body if isinstance(one, FUNCTIONS)}
 
     def functions_of(self, called: ast.AST) -> List[Function]:
-        """The functions of this file that a call of the expression may run. For an object whose class is not known, every method of the name."""
+        """The functions in this file that a call of the expression may run. For an object of unknown class, every method with the name."""
         if isinstance(called, ast.Name):
             place = self.place(called)
             return [one for one in self.bindings(place) if isinstance(one, FUNCTIONS)] if place is not None else []

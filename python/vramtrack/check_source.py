@@ -121,7 +121,7 @@ class Source(Scopes):
         return False
 
     def _is_switched_off_in(self, scope: ast.AST) -> bool:
-        """A separate statement: torch.set_grad_enabled(False), model.requires_grad_(False), p.requires_grad = False."""
+        """Whether a statement switches them off: torch.set_grad_enabled(False), model.requires_grad_(False), p.requires_grad = False."""
         for call in self.calls_of("set_grad_enabled", "requires_grad_", "_set_grad_enabled"):
             if scope is self.tree or self.is_in(call, scope):
                 if call.args and isinstance(call.args[0], ast.Constant) and call.args[0].value is False and isinstance(self.parent(call), ast.Expr):

@@ -250,7 +250,7 @@ class Values:
     # Devices.
 
     def _is_device(self, node: ast.AST) -> bool:
-        """`"cuda:0"`, `device`, `self.device`, `torch.device("cuda")`; not "cpu", nor a name that is known for it."""
+        """Whether it is `"cuda:0"`, `device`, `self.device` or `torch.device("cuda")`; not "cpu", nor a name that is known to hold it."""
         if isinstance(node, ast.Constant):
             return isinstance(node.value, str) and node.value.partition(":")[0] in ("cuda", "xpu", "mps", "hip")
         if isinstance(node, ast.Call):
@@ -258,7 +258,7 @@ class Values:
         return last_name(node).endswith("device") and not self._is_processor(node)
 
     def _is_processor(self, node: ast.AST, depth: int = 4) -> bool:
-        """"cpu", torch.device("cpu"), and a name whose every value in this file is one of them: by assignment, or as the default of a parameter."""
+        """Whether it is "cpu", torch.device("cpu"), or a name with only such values in this file, by assignment or as a default."""
         if isinstance(node, ast.Constant) or depth == 0:
             return getattr(node, "value", None) == "cpu"
         if isinstance(node, ast.Call):
@@ -271,7 +271,7 @@ class Values:
         return bool(values) and all(self._is_processor(value, depth - 1) for value in values)
 
     def is_tensor(self, indexed: ast.expr) -> bool:
-        """What `indexed[key] = value` writes into is a tensor, or an element of what has tensors, as far as it shows; not a container of them."""
+        """Whether `indexed[key] = value` writes into a tensor, or an element of an object with tensors; not into a container of them."""
         if self.holds(indexed) >= Holds.TENSOR:
             return True
         base, is_element = indexed, False

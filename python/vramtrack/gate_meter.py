@@ -1,4 +1,4 @@
-"""What the leak gate reads after each iteration: the allocator's live bytes, or the driver's figure where the allocator counts nothing."""
+"""The memory that the leak gate reads after each iteration: the allocator's live bytes, or the driver's figure if it counts nothing."""
 from __future__ import annotations
 
 import os

@@ -26,7 +26,7 @@ class GpuWait:
 
     def __call__(self, *, free: Union[None, int, str] = None, empty: bool = False, gpu: Any = None, pid: Any = None, gone: bool = False,
                  user: Any = None, container: Any = None, timeout_s: float = 60.0) -> None:  # fmt: skip
-        """Returns when it is met. Fails the test when `timeout_s` is over, naming who holds the memory. `free`: bytes, or text like "20GiB"."""
+        """Returns when the condition is met. Fails after `timeout_s`, naming who holds the memory. `free`: bytes, or text like "20GiB"."""
         __tracebackhide__ = True
         command = [self._program(), "wait", "--timeout", f"{timeout_s:g}s"]
         if free is not None:

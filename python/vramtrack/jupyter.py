@@ -56,7 +56,7 @@ def _magic(shell: Any) -> Any:
     profilers: Dict[int, GPUMemoryProfiler] = {}
 
     def vramtrack(line: str, cell: Optional[str] = None) -> None:
-        """%vramtrack STATEMENT, or %%vramtrack above a cell: runs it, says what it did to GPU memory, and which variables keep what it left."""
+        """%vramtrack STATEMENT, or %%vramtrack above a cell: runs it, and reports its effect on GPU memory and which variables keep it."""
         from vramtrack.sources import default_source
 
         source = default_source()

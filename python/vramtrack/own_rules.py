@@ -71,7 +71,7 @@ def _windows(ordered: Sequence[ProfileResult]) -> Iterator[Tuple[str, List[int]]
 
 
 def _keeps_rising(floors: Sequence[float]) -> bool:
-    """Whether the memory kept for ever (the lowest of all later values) rises throughout, rather than in up to four steps as caches do."""
+    """Whether the memory kept forever (the lowest of all later values) rises throughout, rather than in four steps as caches do."""
     kept = list(floors)
     for at in range(len(kept) - 2, -1, -1):
         kept[at] = min(kept[at], kept[at + 1])

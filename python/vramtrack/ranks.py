@@ -128,7 +128,7 @@ class Ranks:
         return [summary for _, summary in sorted(self._seen.items())]
 
     def leave(self) -> None:
-        """Tells the others that this rank's watch ends. In a folder of this machine its summary goes, and with the last one the folder."""
+        """Reports that this rank's watch ends. In a folder on this machine, its summary is removed, and with the last one the folder."""
         try:
             if self._is_own:
                 os.unlink(self._path(self.job.rank))

@@ -1,4 +1,4 @@
-"""What keeps tensors alive: variables, containers and attributes, found by asking the garbage collector once, within a time limit."""
+"""What keeps tensors alive: variables, containers and attributes, found by querying the garbage collector once, within a time limit."""
 from __future__ import annotations
 
 import _thread
@@ -18,30 +18,30 @@ from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tu
 from vramtrack.units import format_change, format_size
 
 _FILE = sys._getframe().f_code.co_filename
-#: referrers are asked for this many tensors at once; all tensors of a container that one of them names are done with it
+#: the collector is queried about this many tensors at once; all tensors in a container named by one of them are done with it
 _SAMPLE = 48
 #: steps from a container up to a variable: a list in a dict in an attribute of an object in a global takes four. Before Python 3.11 an
 #: attribute takes two: its dictionary is a separate object.
 _DEPTH = 8 if sys.version_info >= (3, 11) else 12
-#: objects that are followed on one step: a question takes longer for more
+#: objects that are followed in one step: a query takes longer for more
 _WIDTH = 48
-#: of objects that are alike, this many are followed: a question about few objects takes less time
+#: of similar objects, this many are followed: a query about few objects takes less time
 _ALIKE = 8
-#: links of a chain (the nodes of a linked list, the steps of a graph) that are more than nesting
+#: links of a chain (nodes of a linked list, steps of a graph) that are more than nesting
 _CHAIN = 6
-#: while something has no variable and there is time, the number of steps is multiplied by this
+#: while an object has no variable and there is time, the number of steps is multiplied by this
 _FURTHER = 3
-#: variables that a chain is said to begin at are chosen from so many
+#: variables at which a chain may begin are chosen from this many
 _HEADS = 8
-#: More names of one namespace, or keys of one dictionary, were made by the program as it ran: together they are one keeper.
+#: More names in one namespace, or keys in one dictionary, were created by the program as it ran: together they are one keeper.
 _SERIES = 24
-#: this much of the time is for finding what holds the tensors; the rest is for naming it
+#: this share of the time is for finding the holders of the tensors; the rest is for naming them
 _SEARCH_SHARE = 0.6
-#: a look that asks about a sample asks this often, each time about tensors that nothing is known to hold yet, until they are so few
+#: a look at a sample makes this many queries, each about tensors without a known holder, until there are so few
 _ROUNDS, _FEW, _FEW_ONE_IN = 3, 6, 50
-#: objects that are visited to find out in which of several containers others lie
+#: objects that are visited to determine in which of several containers others are
 _VISITS = 200_000
-#: of graphs, so many nodes are visited at most, in so much of the time
+#: at most this many nodes of graphs are visited, in this share of the time
 _NODES, _GRAPH_SHARE = 20_000, 0.25
 _GOLDEN = 0.6180339887498949
 _LRU = "_lru_cache_wrapper"
@@ -51,7 +51,7 @@ _GENERATORS = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorTyp
 #: Two searches at once would find each other's lists. Of all copies of this module in the process: `vramtrack run` and `attach` bring theirs.
 _ONE_AT_A_TIME = vars(sys).setdefault("_vramtrack_search", _thread.allocate_lock())
 _UNNAMED = "the autograd graph of other tensors, or other C++ code,"
-#: a path that holds one of these begins at a variable
+#: a path that contains one of these begins at a variable
 _ROOTS = (
     "module globals",
     ", local of ",
@@ -64,7 +64,7 @@ _ROOTS = (
 
 
 def _printable(text: str) -> str:
-    """Names of the program's own may hold anything. This file runs where the package is not."""
+    """The program's own names may contain anything. This file also runs without the package."""
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
@@ -73,11 +73,11 @@ class Keeper(NamedTuple):
 
     path: str  # "losses (list, 5,632 items) in train.py module globals"
     tensors: int  # kept there
-    bytes: int  # of their storages, and of what only their graphs keep, each counted once
-    graphs: int  # so many of these tensors have a grad_fn, which keeps the graph of their step
+    bytes: int  # of their storages, and of memory that only their graphs keep, each counted once
+    graphs: int  # the number of these tensors with a grad_fn, which keeps the graph of their step
     grown_tensors: int = 0  # more than at an earlier look
     grown_bytes: int = 0
-    made_at: str = ""  # the line that made most of them, where PyTorch's recorder knows it
+    made_at: str = ""  # the line that created most of them, if PyTorch's recorder has it
 
     def __str__(self) -> str:
         words = f"{_printable(self.path)} keeps {self.tensors:,} tensor{'' if self.tensors == 1 else 's'} of {format_size(self.bytes)}"
@@ -89,7 +89,7 @@ class Keeper(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What one look found, the most bytes first. It refers to no object of the program."""
+    """The result of one look, most bytes first. It refers to no object of the program."""
 
     keepers: Tuple[Keeper, ...]
     tensors: int
@@ -98,14 +98,14 @@ class Kept(NamedTuple):
     is_complete: bool  # False: the time was up before every tensor had a keeper
 
     def since(self, before: "Kept") -> "Kept":
-        """The keepers that have grown since an earlier look. Those that keep more and more graphs come first: a tensor of a few bytes
-        keeps all of its step's activations with its graph. Then the largest growth."""
+        """The keepers that have grown since an earlier look. Those that keep more and more graphs come first, because a tensor of a few
+        bytes keeps all activations of its step with its graph. Then the largest growth."""
         known = {_identity(keeper.path): keeper for keeper in before.keepers}
         grown = []
         for keeper in self.keepers:
             old = known.get(_identity(keeper.path))
             if old is None and not before.is_complete and keeper.tensors < _SAMPLE:
-                continue  # perhaps it was there, and was not looked at
+                continue  # perhaps it was there, but not visited
             tensors, size, graphs = (0, 0, 0) if old is None else (old.tensors, old.bytes, old.graphs)
             if keeper.tensors > tensors or keeper.bytes > size:
                 more = keeper._replace(grown_tensors=keeper.tensors - tensors, grown_bytes=keeper.bytes - size)
@@ -132,14 +132,14 @@ class Kept(NamedTuple):
 def kept_by(
     objects: Optional[Iterable[Any]] = None, limit: int = 10, seconds: float = 2.0, site_of: Optional[Callable[[int, int], str]] = None
 ) -> Kept:
-    """Which variables and containers keep tensors on a GPU alive, the most bytes first.
+    """Which variables and containers keep tensors on a GPU alive, most bytes first.
 
     objects   these objects, of any type; default: all tensors on GPUs
     limit     at most this many places
     seconds   the time it may take. A look at a process with PyTorch takes about a second
     site_of   the line that made the storage at (device, address)
 
-    It runs in the calling thread, which waits for it: call it between two steps. Afterwards it refers to no object of the program."""
+    It runs in the calling thread: call it between two steps. Afterwards it refers to no object of the program."""
     is_alone = _ONE_AT_A_TIME.acquire(timeout=seconds)
     begun = time.monotonic()
     search = _Search(objects, site_of or (lambda device, address: ""), begun + seconds)
@@ -155,45 +155,45 @@ def kept_by(
 
 
 def _identity(path: str) -> str:
-    """A path without the numbers of items in it."""
+    """A path without the item numbers in it."""
     return re.sub(r"[\d,]+ items", "items", path)
 
 
 def is_rooted(path: str) -> bool:
-    """Whether a keeper's path leads to a variable, or only to an object that nobody has a name for."""
+    """Whether a keeper's path leads to a variable, rather than to an object without a name."""
     return any(root in path for root in _ROOTS)
 
 
 class _Search:
     """
     tensors --holders_of()--> containers, frames --climb()--> their referrers, level by level --name()--> words
-
-    One level is one question to the garbage collector, which takes about as long as a full collection. Objects that keep each other in
+One level is one query to the garbage collector, which takes about as long as a full collection. Objects that keep each other in turn have
+    hundreds of levels: chains() finds where they begin in one more query.
     turn have hundreds of levels: chains() finds where they begin in one more question."""
 
     def __init__(self, objects: Optional[Iterable[Any]], site_of: Callable[[int, int], str], until: float, is_whole: bool = True) -> None:
         self.begun = time.monotonic()
-        self.is_whole = is_whole  # False: what keeps many tensors is found, in a third of the time
+        self.is_whole = is_whole  # False: only keepers of many tensors are found, in a third of the time
         self.until = until
         self.objects: List[Any] = []
-        self.facts: Dict[int, Tuple[int, int, bool, str]] = {}  # by id: its storage, the bytes of that, has it a graph, its line
-        self.nodes: Dict[int, Any] = {}  # what keeps, by id
+        self.facts: Dict[int, Tuple[int, int, bool, str]] = {}  # by id: its storage and that one's bytes, whether it has a graph, its line
+        self.nodes: Dict[int, Any] = {}  # keepers, by id
         self.parents: Dict[int, List[Any]] = {}
-        self.asked: Any = frozenset()  # of what keeps tensors itself, what was followed
-        self.asked_tensors: Dict[int, None] = {}  # ids of those that the garbage collector was asked about
-        self.unheld: List[int] = []  # ids of those that nothing was found to hold
-        self.chains: Dict[int, Tuple[Any, str]] = {}  # of what lies in a chain: where that begins, and the chain in words
-        self.closed: Any = set()  # ids of what only refers to each other: the garbage collector will find it
+        self.asked: Any = frozenset()  # of the direct keepers of tensors, those that were followed
+        self.asked_tensors: Dict[int, None] = {}  # ids of the tensors about which the garbage collector was queried
+        self.unheld: List[int] = []  # ids of tensors without a known holder
+        self.chains: Dict[int, Tuple[Any, str]] = {}  # for objects in a chain: where it begins, and the chain in words
+        self.closed: Any = set()  # ids of objects that refer only to each other: the garbage collector will find them
         self.hidden: List[Any] = []  # objects that gc.get_referrers() does not see through
         self.names: Dict[int, str] = {}
-        self.far: Dict[int, int] = {}  # of each object that was met: steps to a variable, as far as one was found
-        self.series: Dict[int, Dict[int, List[str]]] = {}  # of namespaces, by id: the names by the ids of their values
-        self.kinds: Dict[int, Dict[type, int]] = {}  # of dictionaries, by id: how many values of each type
+        self.far: Dict[int, int] = {}  # for each visited object: steps to a variable, if one was found
+        self.series: Dict[int, Dict[int, List[str]]] = {}  # for namespaces, by id: the names by the ids of their values
+        self.kinds: Dict[int, Dict[type, int]] = {}  # for dictionaries, by id: the number of values of each type
         self.visits = 0
-        self.steps = 0  # of the name that is being made: of a chain of objects each keeps the next
+        self.steps = 0  # in the name being built: in a chain of objects, each keeps the next
         self.found: Dict[str, Dict[int, None]] = {}  # path -> ids of tensors
         self.graphs: Dict[int, Tuple[Dict[int, int], Dict[int, None]]] = {}  # by id of a tensor: bytes by storage, ids of the tensors below
-        self.within: Dict[int, None] = {}  # ids of the tensors that a graph leads to, or has saved
+        self.within: Dict[int, None] = {}  # ids of the tensors that a graph leads to or has saved
         self.saved: Dict[int, Dict[int, int]] = {}  # id of a tensor -> bytes by storage that its graph keeps, and no other variable
         self.modules = {id(m.__dict__): m for m in list(sys.modules.values()) if isinstance(m, types.ModuleType)}
         self.running: Dict[int, None] = {}
@@ -213,7 +213,7 @@ class _Search:
             its = type(one)
             if its not in known:
                 known[its] = (kind is not None and issubclass(its, kind)) or _is_device_array(its)
-            if its.__module__ == "_asyncio":  # before Python 3.12 a Task does not say that it keeps its result
+            if its.__module__ == "_asyncio":  # before Python 3.12, a Task does not show that it keeps its result
                 self.hidden.append(one)
             facts = _facts(one, site_of) if known[its] else None
             if facts is None and objects is not None:
@@ -238,11 +238,11 @@ class _Search:
         return [one for one in found if id(one) not in self.own and not self._is_running(one)]
 
     def _is_running(self, one: Any) -> bool:
-        """A frame that runs is a _Frame. One that has ended may be kept by a traceback."""
+        """A running frame is a _Frame. A frame that has ended may be kept by a traceback."""
         return isinstance(one, types.FrameType) and (id(one) in self.running or one.f_code.co_filename == _FILE)
 
     def run(self) -> bool:
-        """Whether every tensor got a keeper in time."""
+        """Returns whether every tensor got a keeper in time."""
         left = list(self.facts)
         holders: List[Any] = []
         held: Dict[int, Dict[int, None]] = {}  # id of the holder -> ids of tensors
@@ -270,8 +270,8 @@ class _Search:
                 break
         is_complete = not self.is_whole or self._search_all([i for i in left if i not in seen], take)
         groups = self._alike(holders, held)
-        paths: Dict[str, List[Any]] = {}  # of one group: path -> the holders that were followed
-        followed_of: Dict[str, List[Any]] = {}  # of all
+        paths: Dict[str, List[Any]] = {}  # of one group: path -> the followed holders
+        followed_of: Dict[str, List[Any]] = {}  # of all groups
         self._climb([one for group in groups for one in _spread(group, _ALIKE)])
         self.far = self._distances()
         for group in groups:
@@ -297,7 +297,7 @@ class _Search:
                 if is_rooted(path):
                     followed_of.setdefault(path, []).extend(its)
         groups.clear()
-        if not self.is_whole:  # what is nested: a sample of the holders leads to where the others lie
+        if not self.is_whole:  # nested containers: a sample of the holders leads to the others
             for i, of_this in self._paths_to({i for i in left if i not in seen}, self._containers_of(followed_of)).items():
                 seen[i] = None
                 for path in of_this:
@@ -313,7 +313,7 @@ class _Search:
         return is_complete and is_in_time
 
     def _walk_graphs(self) -> None:
-        """What tensors' graphs save for a backward pass, and which tensors they lead to. Each node belongs to the nearest tensor."""
+        """Finds the tensors that graphs save for a backward pass, and those they lead to. Each node belongs to the nearest tensor."""
         roots = [one for one in self.objects if self.facts[id(one)][2]]
         nodes: Dict[int, Any] = {}
         of: Dict[int, int] = {}  # the ids of tensors by those of their nodes
@@ -335,7 +335,7 @@ class _Search:
                 facts = _facts(tensor, lambda device, address: "")
                 if facts is not None:
                     saved[facts[0]] = facts[1]
-            for node, _ in getattr(nodes[i], "next_functions", ()):  # of other libraries' tensors there may be none
+            for node, _ in getattr(nodes[i], "next_functions", ()):  # tensors of other libraries may have none
                 if node is None:
                     continue
                 if id(node) in of:
@@ -346,7 +346,7 @@ class _Search:
                     ways.append((id(node), owner))
 
     def _keep_saved(self, held: Dict[int, None]) -> None:
-        """What the graphs save is kept by the nearest tensors that something holds: of a sum that goes through all steps, everything that no
+        """Assigns tensors saved by graphs to the nearest tensors that something holds: for a sum over all steps, everything that no
         variable of the current step leads to."""
         known = {self.facts[i][0] for i in held}
         ways = collections.deque((i, i) for i in held if i in self.graphs)
@@ -362,8 +362,8 @@ class _Search:
             met.update(below)
 
     def _sample(self, seen: Dict[int, None]) -> List[Any]:
-        """Some of each kind, of those that are not `seen`: parameters outnumber what one line of a program keeps. What lies within a graph
-        is most often kept by that alone, and outnumbers what a graph begins at."""
+        """Some tensors of each kind that are not `seen`, because parameters outnumber the tensors that one line of a program keeps. Tensors
+        within a graph are most often kept by it alone, and outnumber those at its start."""
         kinds: Dict[Any, List[Any]] = {}
         for one in self.objects:
             if id(one) not in seen:
@@ -376,8 +376,8 @@ class _Search:
         return sample
 
     def _containers_of(self, paths: Dict[str, List[Any]]) -> Dict[int, List[str]]:
-        """The containers of many items that lead to these holders, or are some, by id, the largest first: of each what lies in it, in words,
-        as _by_container() orders it."""
+        """The containers of many items that lead to these holders or are among them, by id, largest first: for each, the words for its
+        contents, ordered as in _by_container()."""
         above: Dict[int, List[str]] = {}
         for path in _by_container(paths):
             known: Dict[int, None] = {}
@@ -397,7 +397,7 @@ class _Search:
         return dict(sorted(above.items(), key=lambda one: -len(gc.get_referents(self.nodes[one[0]])))[:_WIDTH])
 
     def _below(self, container: int) -> Any:
-        """The ids of what it leads to, as far as nothing else has a name for that."""
+        """The ids of the objects it leads to, as far as nothing else names them."""
         level, met = [self.nodes[container]], {container}
         while level and self.visits < _VISITS and not self.is_late():
             below = []
@@ -412,11 +412,11 @@ class _Search:
         return met
 
     def _paths_to(self, wanted: Any, containers: Dict[int, List[str]]) -> Dict[int, List[str]]:
-        """Of what the ids stand for, the paths of those of the containers that lead to it."""
+        """For the objects with these ids, the paths of those containers that lead to them."""
         out: Dict[int, List[str]] = {}
         passed: Any = set()
         for i, paths in containers.items():
-            if i in passed:  # it lies in a larger one
+            if i in passed:  # it is inside a larger one
                 continue
             met = self._below(i)
             passed |= met
@@ -428,7 +428,7 @@ class _Search:
         return _is_container(one) and not self._namespace(one) and len(gc.get_referents(one)) >= _CHAIN
 
     def _alike(self, holders: List[Any], held: Dict[int, Dict[int, None]]) -> List[List[Any]]:
-        """Those that are of one kind are one group, the most tensors first, and so are its members."""
+        """Groups holders of the same kind, most tensors first; so are the members of a group."""
         kinds: Dict[Any, List[Any]] = {}
         for holder in holders:
             code = getattr(holder, "f_code", None) or getattr(holder, "gi_code", None) or getattr(holder, "__code__", None)
@@ -442,7 +442,7 @@ class _Search:
         return groups
 
     def _search_all(self, left: List[int], take: Callable[[Any], None]) -> bool:
-        """Looks for the holders of the other tensors among all objects. False: the time was up."""
+        """Searches all objects for holders of the remaining tensors. False: the time was up."""
         if not left:
             return True
         wanted = frozenset(left)
@@ -458,7 +458,7 @@ class _Search:
         return True
 
     def storages(self, path: str) -> Dict[int, int]:
-        """What is kept there, with what only graphs keep: bytes by address."""
+        """The memory kept there, including that kept only by graphs: bytes by address."""
         storages: Dict[int, int] = {}
         for i in self.found[path]:
             storages[self.facts[i][0]] = self.facts[i][1]
@@ -481,7 +481,7 @@ class _Search:
     # ---- up from the containers
 
     def _is_root(self, one: Any) -> bool:
-        """Names that begin a path. A function within a function is kept by somebody, as a hook is."""
+        """Whether a path may begin with its name. A nested function needs a keeper of its own, like a hook."""
         if isinstance(one, types.FunctionType):
             return "<locals>" not in one.__qualname__
         return id(one) in self.modules or isinstance(one, (_Frame, type, types.ModuleType)) or _is_namespace(one)
@@ -490,7 +490,7 @@ class _Search:
         first = list(level)
         for one in level:
             self.nodes[id(one)] = one
-        kinds: Dict[type, int] = {}  # at how many levels
+        kinds: Dict[type, int] = {}  # on how many levels
         self.own.update((id(kinds), id(first)))
         for depth in range(_FURTHER * _DEPTH):
             for kind in set(map(type, level)):
@@ -499,7 +499,7 @@ class _Search:
             if depth == 0 and not self.asked:
                 self.asked = {id(one) for one in asked}
             self.own.update((id(level), id(asked)))
-            # What a variable refers to has its name: the garbage collector is not asked about it.
+            # A variable's object has its name: the garbage collector is not queried about it.
             named: Dict[int, None] = {}
             self._link([*self.frames, *(module.__dict__ for module in self.modules.values())], asked, named)
             asked = [one for one in asked if id(one) not in named]
@@ -516,7 +516,7 @@ class _Search:
         first.clear()
 
     def _distances(self) -> Dict[int, int]:
-        """The number of steps from a variable to each object that was met."""
+        """The number of steps from a variable to each visited object."""
         below: Dict[int, List[int]] = {}
         for child, its in self.parents.items():
             for parent in its:
@@ -533,7 +533,7 @@ class _Search:
         return far
 
     def _above_what_has_no_variable(self, objects: List[Any]) -> Any:
-        """The ids of these of the objects, and of all that leads to them, as far as it was met."""
+        """The ids of these objects, and of all visited objects that lead to them."""
         far = self._distances()
         way = [id(one) for one in objects if id(one) not in far and id(one) not in self.closed]
         met = set(way)
@@ -545,9 +545,9 @@ class _Search:
         return met
 
     def _find_chains(self, often: List[type]) -> None:
-        """What was met and is of these kinds, and is kept by others of these kinds in turn: where that begins. That may be a circle, as the
-        nodes of a tree are that know their parents. It begins at a variable, if one refers to any of it."""
-        # Since Python 3.11 an object has a dictionary of its own from the first time that somebody asks for it, as a look does.
+        """Finds where chains begin: visited objects of these kinds that are kept by others of these kinds. A chain may be a circle, like
+        tree nodes that refer to their parents. It begins at a variable, if one refers to any part of it."""
+        # From Python 3.11 on, an object gets a dictionary of its own at the first access, such as a look.
         kinds = {*often, dict} if often else set()
         keepers: Dict[int, List[Any]] = {}
         self.own.update((id(kinds), id(keepers)))
@@ -563,7 +563,7 @@ class _Search:
                         if len(its) < _ALIKE:
                             its.append(one)
         nodes = [node for node in self.nodes.values() if type(node) in kinds and not self._is_root(node)]
-        # All above the nodes, and what of it refers to what.
+        # Everything above the nodes, and the references within it.
         above = {id(node): node for node in nodes}
         below: Dict[int, List[int]] = {}
         way = list(nodes)
@@ -593,8 +593,8 @@ class _Search:
             self._climb(level)
 
     def _heads(self, above: Dict[int, Any], below: Dict[int, List[int]], everything: List[Any]) -> List[Tuple[Any, Dict[int, int]]]:
-        """Where chains begin, with the steps to all that each leads to, those that lead to most first: what variables refer to, else what
-        nothing of the chains refers to, else what anything else does."""
+        """Where chains begin, with the number of steps to everything each leads to, largest first: objects that variables refer to,
+        otherwise those that nothing in the chains refers to, otherwise those that anything else refers to."""
         out: List[Tuple[Any, Dict[int, int]]] = []
         covered: Dict[int, None] = {}
 
@@ -614,7 +614,7 @@ class _Search:
         everywhere = list(above.values())
         self.own.update((id(out), id(everywhere)))
         self._link([*self.frames, *(module.__dict__ for module in self.modules.values())], everywhere, {})
-        # The variables of the functions that began first, in the order of their names.
+        # The variables of the functions that began first, ordered by name.
         for frame in reversed(self.frames):
             try_heads(reversed(list(frame.names)))
         for module in self.modules.values():
@@ -645,7 +645,7 @@ class _Search:
         return out
 
     def _link(self, parents: List[Any], children: List[Any], linked: Dict[int, None], level: Optional[List[Any]] = None) -> None:
-        """Notes which of `parents` refers to which of `children`, and puts those that are new into `level`."""
+        """Records which of `parents` refer to which of `children`, and adds new ones to `level`."""
         wanted = {id(one) for one in children}
         self.own.update(map(id, (parents, children, wanted, linked, level)))
         for parent in parents:
@@ -664,7 +664,7 @@ class _Search:
     # ---- words
 
     def _edges(self, holder: Any, member: int) -> List[str]:
-        """Each name by which `holder` keeps the tensor: a namespace is not a container, so each of its names is a keeper."""
+        """Each name by which `holder` keeps the tensor. A namespace is not a container, so each of its names is a keeper."""
         where = self._namespace(holder)
         if where:
             return [f"{name} in {where}" for name in self._keys_of(holder, member)]
@@ -684,26 +684,26 @@ class _Search:
         return [self.name(holder)]
 
     def _of_a_frame_that_ended(self, frame: Any, member: int, one: Any = None) -> str:
-        """The local variable of a function that a traceback keeps."""
+        """The local variable of an ended function that a traceback keeps."""
         local, where = _Frame(frame).local(member, one), self.name(frame)
         return local if where == _describe(frame) else f"{local}, in {where}"
 
     def _suspended(self, generator: Any, member: int, one: Any = None) -> str:
-        """The local variable of a generator or coroutine that waits."""
+        """The local variable of a suspended generator or coroutine."""
         frame = next((f for f in (getattr(generator, name, None) for name in ("gi_frame", "cr_frame", "ag_frame")) if f is not None), None)
         local = _Frame(frame).local(member, one) if frame is not None else f"a local variable of {_describe(generator)}"
         where = self.name(generator)
         return local if where == _describe(generator) else f"{local}, in {where}"
 
     def _namespace(self, one: Any) -> str:
-        """For a module, or of what was run as one, in words; else empty."""
+        """The words for a module, or for code run as one; otherwise empty."""
         module = self.modules.get(id(one))
         if module is not None:
             return _module_words(module)
         return f"{os.path.basename(str(one.get('__file__') or one['__name__']))} module globals" if _is_namespace(one) else ""
 
     def _owner(self, attributes: Any) -> Any:
-        """The object whose __dict__ this is."""
+        """The object with this __dict__."""
         if isinstance(attributes, dict):
             for parent in self.parents.get(id(attributes), ()):
                 if isinstance(parent, type):
@@ -714,7 +714,7 @@ class _Search:
         return None
 
     def name(self, one: Any) -> str:
-        """What keeps `one`, up to a global, a local variable or a class."""
+        """The words for the keepers of `one`, up to a global, a local variable or a class."""
         known = self.names.get(id(one))
         if known is None and id(one) in self.chains:
             head, words = self.chains[id(one)]
@@ -725,7 +725,7 @@ class _Search:
             self.names[id(one)] = _describe(one)  # a circle ends here
             self.steps += 1
             parents = self.parents.get(id(one), [])
-            # Those nearer to a variable first: of two objects that refer to each other only one has its name from the other.
+            # Those nearer to a variable first: of two objects that refer to each other, only one gets its name from the other.
             nearer = [parent for parent in parents if self.far.get(id(parent), sys.maxsize) < self.far.get(id(one), sys.maxsize)]
             ways = [way for way in (self._way(one, parent) for parent in nearer) if way]
             if not any(map(is_rooted, ways)):
@@ -777,12 +777,12 @@ class _Search:
         variable = self._context_variable(one)
         if variable:
             return variable
-        # An iterator, a node of a tree in C: it has no names, and is itself kept.
+        # An iterator, or a tree node in C: it has no names, and has a keeper of its own.
         where = self.name(parent)
         return "" if where == _describe(parent) else f"{what} within {where}" if what else where
 
     def _default_argument(self, one: Any, values: Any) -> str:
-        """A container that is the value of an argument which callers leave out."""
+        """A container that is the default value of an argument."""
         for function in self.parents.get(id(values), ()):
             if isinstance(function, types.FunctionType) and function.__defaults__ is values:
                 code = function.__code__
@@ -814,14 +814,14 @@ class _Search:
         return f"{_with(f'{type(owner).__qualname__}.{name}', what)}, {of} {plain if where == plain else where}"
 
     def _keys_of(self, namespace: Any, member: int) -> List[str]:
-        """The names of a value in a module, a class, or the attributes of an object. Many that differ in their ends only are one name."""
+        """The names of a value in a module, a class, or the attributes of an object. Many that differ only at the end count as one name."""
         names = dict(vars(namespace)) if isinstance(namespace, type) else namespace
         if id(namespace) not in self.series:
             self.series[id(namespace)] = _series_in(names, self.facts)
         return self.series[id(namespace)].get(member) or _keys(names, member)
 
     def _is_one_of_many(self, values: Dict[Any, Any], one: Any) -> bool:
-        """Whether a dictionary has many values like this one: its key is of no interest, and another one at the next look."""
+        """Whether a dictionary has many values like this one: then its key is irrelevant, and may differ at the next look."""
         if id(values) not in self.kinds:
             self.kinds[id(values)] = collections.Counter(map(type, list(dict.values(values))))
         return self.kinds[id(values)][type(one)] > _SERIES
@@ -833,7 +833,7 @@ class _Search:
 
 def _facts(tensor: Any, site_of: Callable[[int, int], str]) -> Optional[Tuple[int, int, bool, str]]:
     try:
-        if not hasattr(tensor, "is_cuda"):  # CuPy, Numba, and others that say where their memory is
+        if not hasattr(tensor, "is_cuda"):  # CuPy, Numba, and others that report where their memory is
             address = int(tensor.__cuda_array_interface__["data"][0])
             return address, int(getattr(tensor, "nbytes", 0)), False, site_of(0, address)
         if not tensor.is_cuda:
@@ -846,38 +846,38 @@ def _facts(tensor: Any, site_of: Callable[[int, int], str]) -> Optional[Tuple[in
 
 
 def _saved_by(node: Any, names_of: Dict[type, List[str]]) -> Iterable[Any]:
-    """The tensors that a node of a graph has saved. What has hooks (checkpoints, tensors moved to the host) is not asked for: these would
-    run. Earlier versions of PyTorch than about 2.6 do not show them."""
+    """The tensors that a node of a graph has saved. Those with hooks (checkpoints, tensors moved to the host) are not read, because the
+    hooks would run. PyTorch before about 2.6 does not expose them."""
     if type(node) not in names_of:
         names_of[type(node)] = [name for base in type(node).__mro__ for name in vars(base) if name.startswith("_raw_saved_")]
     for name in names_of[type(node)]:
         try:
             raw = object.__getattribute__(node, name)
             yield from (one.data for one in (raw if isinstance(raw, (tuple, list)) else (raw,)) if one.unpack_hook is None)
-        except Exception:  # given back by a backward pass, or an earlier PyTorch
+        except Exception:  # freed by a backward pass, or an earlier PyTorch
             pass
 
 
 def _is_device_array(kind: type) -> bool:
-    """Of the types themselves: nothing of the program's own runs."""
+    """Judged by the type alone: no code of the program runs."""
     return any("__cuda_array_interface__" in vars(base) for base in kind.__mro__)
 
 
 class _Frame:
-    """A function that runs: its local variables by the ids of their values, which it does not refer to."""
+    """A running function: its local variables by the ids of their values, to which it does not refer."""
 
     def __init__(self, frame: Any) -> None:
         self.code = frame.f_code
         names = frame.f_locals
-        # If two variables have the same value, the first one: the other may be a loop's.
+        # If two variables have the same value, use the first: the other may be a loop variable.
         self.names = {id(value): str(name) for name, value in reversed(list(names.items()))}
-        # Before Python 3.13 this dictionary stays with the frame, and would keep the values alive. If the program has asked for its
-        # locals(), it is the program's, and stays as it is.
+        # Before Python 3.13, this dictionary stays with the frame and would keep the values alive. If the program has called locals(), the
+        # dictionary is the program's, and stays as it is.
         if sys.version_info < (3, 13) and sys.getrefcount(names) <= 3:
             names.clear()
 
     def local(self, member: int, one: Any = None) -> str:
-        """The variable in words, with the line that assigns it first: that of the function may be another one at each look."""
+        """The variable in words, with the line that first assigns it: the line where the function is running may change between looks."""
         name, code = self.names.get(member, "a value"), self.code
         words = name if one is None else _named(name, one)
         function = getattr(code, "co_qualname", code.co_name)
@@ -885,7 +885,7 @@ class _Frame:
 
 
 def _first_line(code: Any, name: str) -> int:
-    """Where the variable is assigned first; of an argument, where the function begins."""
+    """The line that first assigns the variable; for an argument, where the function begins."""
     line = int(code.co_firstlineno)
     if name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
         return line
@@ -895,14 +895,14 @@ def _first_line(code: Any, name: str) -> int:
             line = starts if isinstance(starts, int) and not isinstance(starts, bool) else line
             if step.opname.startswith("STORE_") and (step.argval == name or (isinstance(step.argval, tuple) and name in step.argval)):
                 return line
-    except Exception:  # code that was made by hand
+    except Exception:  # code that was created by hand
         pass
     return int(code.co_firstlineno)
 
 
 def _frames(running: Dict[int, None]) -> List[Any]:
-    """The functions that run in all threads, except for this module's own, and those that the exception left that is handled now, or that
-    ended the program. Modules and class bodies have namespaces instead. `running`: gets the ids of all their frames."""
+    """The running functions of all threads, except for this module's own, and those of the exception that is being handled or that ended
+    the program. Modules and class bodies have namespaces instead. `running`: receives the ids of all their frames."""
     out = []
 
     def take(frame: Any) -> None:
@@ -913,7 +913,7 @@ def _frames(running: Dict[int, None]) -> List[Any]:
 
     threads: Dict[int, Any] = sys._current_frames()
     for thread in list(threads):
-        at = threads.pop(thread)  # one of them is this function's: a reference that stays would be a circle
+        at = threads.pop(thread)  # one of them is this function's: a remaining reference would be a circle
         while at is not None:
             take(at)
             at = at.f_back
@@ -925,8 +925,8 @@ def _frames(running: Dict[int, None]) -> List[Any]:
 
 
 def _by_container(paths: Dict[str, List[Any]]) -> List[str]:
-    """Those that lead to a variable first, then those into the outermost container that most holders lie in; of one the shortest first:
-    which levels of what is nested are followed is another one at each look."""
+    """Paths to a variable first, then those into the outermost container with most holders; among these, shortest first: which levels of
+    nested containers are followed may change between looks."""
     count: Dict[str, int] = {}
     for path, holders in paths.items():
         outermost = path.rpartition(" within ")[2]
@@ -948,7 +948,7 @@ def _is_namespace(one: Any) -> bool:
 
 
 def _spread(items: List[Any], most: int) -> List[Any]:
-    """At most this many; where there are more, half of them the first ones, and the others from all over."""
+    """At most this many; if there are more, half of them from the beginning, and the others spread over the rest."""
     if len(items) <= most:
         return items
     first, rest = items[: most // 2], items[most // 2 :]
@@ -956,7 +956,7 @@ def _spread(items: List[Any], most: int) -> List[Any]:
 
 
 def _scattered(items: List[Any], most: int) -> List[Any]:
-    """At most this many, from all over and at no equal distance: what comes in turn is not always of the same place."""
+    """At most this many, spread at unequal distances, so that items in alternating order are not all from the same place."""
     if len(items) <= most:
         return list(items)
     return [items[i] for i in dict.fromkeys(int(len(items) * (n * _GOLDEN % 1)) for n in range(most))]
@@ -967,7 +967,7 @@ def _is_container(one: Any) -> bool:
 
 
 def _is_no_keeper(holder: Any) -> bool:
-    """What refers to a tensor for a moment only: a weak reference, a bound method."""
+    """Whether it refers to a tensor only temporarily: a weak reference, a bound method."""
     return isinstance(holder, (types.BuiltinMethodType, types.MethodType)) or "weak" in type(holder).__name__.lower()
 
 
@@ -983,7 +983,7 @@ def _keys(namespace: Dict[Any, Any], member: int) -> List[str]:
 
 
 def _key_words(key: Any) -> str:
-    """For another type, words would be the program's own code: a tensor copies itself from its device for them."""
+    """For other types, the words would need the program's own code: a tensor copies itself from its device for them."""
     plain = (str, int, float, bool, bytes, type(None))
     if type(key) in plain or (type(key) is tuple and all(type(each) in plain for each in key)):
         return str(key)[:80]
@@ -1011,8 +1011,8 @@ def _slots_of(owner: Any, member: int) -> List[str]:
 
 
 def _series_in(names: Dict[Any, Any], tensors: Dict[int, Any]) -> Dict[int, List[str]]:
-    """By the ids of their values, what stands for names of which there are many alike: of one type of values, and up to a digit one text.
-    Names of tensors may have nothing in common."""
+    """By the ids of their values, the patterns for groups of many similar names: names whose values have one type and whose texts are equal
+    except for digits. Names of tensors may have nothing in common."""
     alike: Dict[Tuple[type, str], List[int]] = {}
     for name, value in list(names.items()):
         if type(name) is str and not name.startswith("__"):
@@ -1027,7 +1027,7 @@ def _is_series(name: str) -> bool:
 
 
 def _with(name: str, what: str) -> str:
-    """A name with the container that has it."""
+    """A name with its container."""
     if not what:
         return name
     return f"{what} within {name}" if _is_series(name) else f"{name} ({what})"
@@ -1057,6 +1057,6 @@ def _named(name: str, one: Any) -> str:
 def _module_words(module: Any) -> str:
     if module.__name__ == "__main__" and "get_ipython" in module.__dict__:  # a notebook's file is that of its kernel
         return "IPython module globals"
-    # Python forgets the name of the program's file at its end.
+    # Python forgets the name of the program's file when it ends.
     file = getattr(module, "__file__", None) or (sys.argv[0] if module.__name__ == "__main__" and sys.argv else None)
     return f"{os.path.basename(str(file)) if file else module.__name__} module globals"

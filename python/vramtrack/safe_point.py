@@ -1,4 +1,4 @@
-"""Runs a function of another thread at a point where the program's own thread is between two steps, or at least between two lines."""
+"""Runs a function for another thread at a point where the program's own thread is between two steps, or at least between two lines."""
 from __future__ import annotations
 
 import ctypes
@@ -7,16 +7,16 @@ import threading
 import time
 from typing import Any, Callable, List, Tuple
 
-#: marks that come less often are not waited for
+#: marks that are less frequent than this are not waited for
 _OFTEN_S = 5.0
-#: a main thread that works in C, or waits, for longer is not waited for
+#: a main thread that works in C, or waits, for longer than this is not waited for
 _PATIENCE_S = 2.0
-#: what Py_AddPendingCall() was given and has not called yet: it must stay in memory until then
+#: the callbacks that Py_AddPendingCall() has not called yet: they must stay in memory until then
 _pending: List[Any] = []
 
 
 class MarkClock:
-    """Knows when vramtrack.mark() was last called, from begin() to end(). Without the package there are no marks."""
+    """Records when vramtrack.mark() was last called, between begin() and end(). Without the package there are no marks."""
 
     def __init__(self) -> None:
         self.last_s = float("-inf")
@@ -40,7 +40,7 @@ class MarkClock:
 
 
 class _Once:
-    """A function that is called by the first who comes; the others are too late."""
+    """A function that only the first caller runs; later callers do nothing."""
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self._function = function
@@ -64,7 +64,7 @@ class _Once:
 
 
 def _in_main_thread(once: _Once) -> None:
-    """As a pending call, which Python's main thread runs between two bytecodes."""
+    """Runs it as a pending call, which Python's main thread runs between two bytecodes."""
     add = getattr(ctypes.pythonapi, "Py_AddPendingCall", None)
     if add is None:
         return
@@ -75,17 +75,17 @@ def _in_main_thread(once: _Once) -> None:
         return 0
 
     entry = kind(called)
-    # A call that has returned is forgotten by the next one: it must not free itself while it runs.
+    # A call that has returned is dropped by the next one: it must not free itself while it runs.
     _pending[:] = [(old, its) for old, its in _pending if not its.done.is_set()] + [(entry, once)]
     add.restype = ctypes.c_int
     add.argtypes = [kind, ctypes.c_void_p]
-    add(entry, None)  # fails where the queue is full: then nobody comes
+    add(entry, None)  # fails if the queue is full: then it is not called
 
 
 def at_safe_point(function: Callable[[], Any], clock: MarkClock, patience_s: float = _PATIENCE_S) -> Tuple[Any, str]:
-    """The result of `function`, and where it ran: "at a mark", in the thread that calls vramtrack.mark(); "in the main thread", between
-    two of its bytecodes; or "beside the program", in this thread, where neither came within `patience_s`. It runs exactly once. Its
-    exceptions come out here. Blocks this thread; never the program, except for the time that `function` takes."""
+    """The result of `function`, and where it ran: "at a mark", in the thread that calls vramtrack.mark(); "in the main thread", between two
+    of its bytecodes; or "beside the program", in this thread, if neither came within `patience_s`. It runs exactly once, and its exceptions
+    are raised here. Blocks this thread, but the program only for as long as `function` takes."""
     once = _Once(function)
     if threading.current_thread() is threading.main_thread():
         once.call("in the main thread")

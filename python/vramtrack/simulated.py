@@ -1,4 +1,4 @@
-"""SimulatedDevice: a GPU that a test drives, for machines without one."""
+"""SimulatedDevice: a GPU controlled by a test, for machines without one."""
 from __future__ import annotations
 
 import contextlib
@@ -11,7 +11,7 @@ from vramtrack.errors import SimulatedOutOfMemoryError
 from vramtrack.memory_source import Counters, MemorySource, Site
 from vramtrack.units import GIB, MIB, format_size
 
-_Stack = Tuple[Tuple[str, str, int], ...]  # (function, file, line) from the innermost outwards
+_Stack = Tuple[Tuple[str, str, int], ...]  # (function, file, line), innermost first
 
 
 class _Trace:
@@ -47,7 +47,7 @@ class SimulatedDevice(MemorySource):
         self._observers: List[Callable[[int, int], None]] = []
         #: bytes used on the device outside this allocator: contexts, libraries, other processes
         self.outside_bytes = 0
-        #: what this allocator may reserve, as after set_per_process_memory_fraction(); None: the whole device
+        #: the most that this allocator may reserve, as after set_per_process_memory_fraction(); None: the whole device
         self.allowed_bytes: Optional[int] = None
         #: host memory that counts as pinned; None: it is not counted
         self.pinned_bytes: Optional[int] = None
@@ -87,7 +87,7 @@ class SimulatedDevice(MemorySource):
 
     @contextlib.contextmanager
     def temporary(self, size_bytes: int) -> Iterator[None]:
-        """Allocates memory for the length of a `with` block."""
+        """Allocates memory for the duration of a `with` block."""
         handle = self.allocate(size_bytes, depth=2)
         try:
             yield
@@ -159,7 +159,7 @@ class SimulatedDevice(MemorySource):
 
     def snapshot(self) -> Any:
         """One segment in the form of torch.cuda.memory._snapshot(). `vramtrack snapshot` reads it from a pickle file. Blocks allocated
-        before recording began have no frames, as with PyTorch. The history has the out-of-memory errors."""
+        before recording began have no frames, as in PyTorch. The history includes the out-of-memory errors."""
         with self._lock:
             blocks: List[Dict[str, Any]] = []
             frames: Dict[_Stack, List[Dict[str, Any]]] = {(): []}

@@ -1,4 +1,4 @@
-"""The default source: the one that was set, else the current CUDA device, else another accelerator of PyTorch."""
+"""The default source: the one that was set, otherwise the current CUDA device, otherwise another accelerator of PyTorch."""
 from __future__ import annotations
 
 import contextlib
@@ -15,7 +15,7 @@ _default_lock = threading.Lock()
 
 
 def set_default_source(source: Optional[MemorySource]) -> None:
-    """Sets the source that everything reads unless it is given one. None: the current CUDA device, as at the start."""
+    """Sets the source that everything reads unless given another. None: the current CUDA device, as at the start."""
     global _default
     with _default_lock:
         _default = source
@@ -23,7 +23,7 @@ def set_default_source(source: Optional[MemorySource]) -> None:
 
 @contextlib.contextmanager
 def use_source(source: MemorySource) -> Iterator[MemorySource]:
-    """set_default_source() for the length of a block."""
+    """set_default_source() for the duration of a block."""
     before = _default
     set_default_source(source)
     try:
@@ -33,7 +33,7 @@ def use_source(source: MemorySource) -> Iterator[MemorySource]:
 
 
 def default_source(device: Any = None) -> MemorySource:
-    """The source that was set, else PyTorch's `device` (default: the current one). Without CUDA it is a device of torch.xpu or
+    """The source that was set, otherwise PyTorch's `device` (default: the current one). Without CUDA, a device of torch.xpu or
     torch.accelerator. Imports torch if needed."""
     if _default is not None and device is None:
         return _default

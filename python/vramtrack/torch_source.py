@@ -1,4 +1,4 @@
-"""PyTorch's caching allocator on a CUDA device. Only making a TorchSource imports torch."""
+"""PyTorch's caching allocator on a CUDA device. Only creating a TorchSource imports torch."""
 from __future__ import annotations
 
 import os
@@ -30,7 +30,7 @@ class TorchSource(MemorySource):
         self._torch = torch
         self._recorder = Recorder(torch)
         self._in_force: Dict[str, Any] = {}
-        self._limit: Optional[int] = None  # as the last out-of-memory error told it
+        self._limit: Optional[int] = None  # from the last out-of-memory error
         index = _index_of(device, torch)
         self.device_id = torch.cuda.current_device() if index is None else int(index)
         if self.device_id >= torch.cuda.device_count():
@@ -90,12 +90,12 @@ class TorchSource(MemorySource):
         return int(self._torch.cuda.get_device_properties(self.device_id).total_memory)
 
     def limit_bytes(self) -> Optional[int]:
-        """What set_per_process_memory_fraction() allows. PyTorch versions that cannot be asked for the fraction tell it with the first
+        """The limit from set_per_process_memory_fraction(). PyTorch versions that cannot report the fraction reveal it with the first
         out-of-memory error that observe_oom() sees."""
         fraction = getattr(self._torch.cuda, "get_per_process_memory_fraction", None)
         if fraction is None:
             return self._limit
-        # PyTorch 2.6 makes the device that it is asked about the current one of this thread.
+        # PyTorch 2.6 makes the queried device the current one of this thread.
         current = self._torch.cuda.current_device()
         try:
             share, total = float(fraction(self.device_id)), self.capacity_bytes()
@@ -155,7 +155,7 @@ class TorchSource(MemorySource):
         self._recorder.start("state", "state")
 
     def start_trace(self) -> int:
-        """Records every event. Returns the start in microseconds, or 0 if all events there are belong to this trace."""
+        """Records every event. Returns the start in microseconds, or 0 if all existing events belong to this trace."""
         now_us = time.time_ns() // 1000
         return 0 if self._recorder.start("all", "alloc") else now_us
 
@@ -187,7 +187,7 @@ class TorchSource(MemorySource):
         return pickle.dumps(taken)
 
     def snapshot_at_oom(self, asked_bytes: int, free_bytes: int) -> Dict[str, Any]:
-        """What snapshot() pickles, with the out-of-memory error in the history, which PyTorch writes only while it records one."""
+        """The data that snapshot() pickles, with the out-of-memory error in the history, which PyTorch itself adds only while recording."""
         taken = self._torch.cuda.memory._snapshot()
         traces = taken.setdefault("device_traces", [])
         while len(traces) <= self.device_id:
@@ -208,8 +208,8 @@ class TorchSource(MemorySource):
         return "PYTORCH_ALLOC_CONF" if known and os.environ.get("PYTORCH_ALLOC_CONF") else "PYTORCH_CUDA_ALLOC_CONF"
 
     def allocator_settings(self) -> Dict[str, str]:
-        """The settings from the last snapshot, which has those in force, else from the environment. They can differ: a program can change
-        settings while it runs, and PyTorch 2.9.1 ignores expandable_segments in the new variable."""
+        """The settings in force, from the last snapshot, otherwise those in the environment. They can differ: a program can change settings
+        while it runs, and PyTorch 2.9.1 ignores expandable_segments in the new variable."""
         text = self._in_force.get("PYTORCH_CUDA_ALLOC_CONF") or os.environ.get(self.settings_variable, "")
         settings = parse_alloc_conf(text)
         if "expandable_segments" in self._in_force:
@@ -227,7 +227,7 @@ class TorchSource(MemorySource):
         if attach is None or (_version(self._torch) < (2, 4) and self._torch.cuda.device_count() > 1):
             return None
         on = [True]
-        # PyTorch cannot detach an observer: one that is switched off stays and does nothing.
+        # PyTorch cannot detach an observer: a disabled one stays and does nothing.
         # It is called for every device of the process; other devices belong to other watches.
         total = self.capacity_bytes()
 
@@ -242,7 +242,7 @@ class TorchSource(MemorySource):
 
 
 def _frames_of_the_program() -> List[Dict[str, Any]]:
-    """The Python frames of this thread without our own, the innermost first."""
+    """The Python frames of this thread without our own, innermost first."""
     frames = [frame for frame in traceback.extract_stack() if os.path.dirname(frame.filename) != os.path.dirname(__file__)]
     return [{"name": frame.name, "filename": frame.filename, "line": frame.lineno or 0} for frame in reversed(frames)]
 

@@ -1,5 +1,5 @@
-"""What keeps a traced program's tensors, for the probe of `vramtrack run`: src/probe/kept.cpp runs this module, with referrers.py, within
-the program, which has no package vramtrack. It gives the names answer() and at_end()."""
+"""Finds the keepers of a traced program's tensors, for the probe of `vramtrack run`: src/probe/kept.cpp runs this module, with
+referrers.py, within the program, which does not have the package vramtrack. It defines the names answer() and at_end()."""
 from __future__ import annotations
 
 import atexit
@@ -10,13 +10,13 @@ from typing import Any, Callable, Iterable, List
 
 from vramtrack.referrers import _ONE_AT_A_TIME, Keeper, _Search, is_rooted
 
-#: the program waits for a look for this long at most
+#: the longest time that the program waits for a look
 _LOOK_S = 1.0
-#: of the keepers, those of the most tensors, and those of the most bytes
+#: of the keepers, those of most tensors, and those of most bytes
 _BY_TENSORS, _BY_BYTES = 24, 8
 #: of the tensors of a keeper
 _MOST_ADDRESSES = 64
-#: what a line says of its addresses: half of the flags of Record::kept
+#: the form of addresses in a line: half of the flags of Record::kept
 _ROOTED, _WITH_GRAPHS, _NOTHING, _NOT_ASKED = 1, 2, 4, 8
 
 answer: Callable[[str], None]
@@ -29,7 +29,7 @@ def _chosen(keepers: List[Keeper]) -> List[Keeper]:
 
 
 def _some_of(addresses: Iterable[int]) -> str:
-    """Of the same addresses the same ones, whatever keeps them, and of those that come in turn none more than others."""
+    """A fixed choice for the same addresses, whatever keeps them, that favours none of those in alternating order."""
     return ",".join(map(str, heapq.nsmallest(_MOST_ADDRESSES, set(addresses), key=lambda each: (each >> 6) * 0x9E3779B97F4A7C15 % 2**64)))
 
 
@@ -39,7 +39,7 @@ def _line(search: Any, keeper: Keeper) -> str:
 
 
 def _lines_of_unheld(search: Any) -> List[str]:
-    """Of what nothing was found to hold: what the garbage collector was asked about, and what it was not."""
+    """For objects without a known holder: those about which the garbage collector was queried, and the others."""
     out = []
     for flags, is_asked in ((_NOTHING, True), (_NOT_ASKED, False)):
         unheld = [search.facts[i] for i in search.unheld if (i in search.asked_tensors) == is_asked]
@@ -49,7 +49,7 @@ def _lines_of_unheld(search: Any) -> List[str]:
 
 
 def _let_in() -> None:
-    """`vramtrack attach` has put the script that opens its socket beside the rings, in a folder that only this user can enter."""
+    """Opens the socket by a script that `vramtrack attach` has put next to the rings, in a folder that only this user can enter."""
     path = os.path.join(os.environ.get("VRAMTRACK_PROBE_DIR", ""), f"attach.{os.getpid()}.py")
     try:
         with open(path) as file:
@@ -61,7 +61,7 @@ def _let_in() -> None:
 
 
 def look() -> None:
-    """One look, and what it found: see take_answer()."""
+    """Makes one look and stores its result: see take_answer()."""
     _let_in()
     begun = time.monotonic()
     lines: List[str] = []

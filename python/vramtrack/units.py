@@ -1,4 +1,4 @@
-"""Sizes in bytes, and how they are written: by the rule of the program's format_size() (src/core/format.hpp), nowhere else in the package."""
+"""Sizes in bytes as text, by the rule of the program's format_size() (src/core/format.hpp), and nowhere else in the package."""
 from __future__ import annotations
 
 KIB = 2**10

@@ -13,7 +13,7 @@ from vramtrack.units import MIB, format_change, format_size
 
 
 class Interval(NamedTuple):
-    """10th, 50th and 90th percentile."""
+    """The 10th, 50th and 90th percentiles."""
 
     low: float
     mid: float
@@ -31,7 +31,7 @@ class Suspect(NamedTuple):
 
 
 class End(NamedTuple):
-    """How a process, or the run of a device, ended. `pid` None: not known. Times are seconds since the first sample."""
+    """How a process, or the run of a device, ended. `pid` None: unknown. Times are seconds since the first sample."""
 
     # fields: End
     how: str
@@ -50,7 +50,7 @@ class End(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A stretch of time in which a device was in use. `pid` None: not known. Times are seconds since the first sample."""
+    """A period in which a device was in use. `pid` None: unknown. Times are seconds since the first sample."""
 
     # fields: Run
     begin: Optional[str]
@@ -70,7 +70,7 @@ class Run(NamedTuple):
 
 
 class Fact(NamedTuple):
-    """One line below a verdict. Lines of one label stand together."""
+    """One line below a verdict. Lines with the same label are grouped."""
 
     label: str
     text: str
@@ -78,7 +78,7 @@ class Fact(NamedTuple):
 
 @dataclass(frozen=True)
 class ConclusionWords:
-    """The verdict in the words of every other surface: `vramtrack analyze`, `top`, the dashboard, reports. Empty: nothing to say."""
+    """The verdict in the same words as everywhere: `vramtrack analyze`, `top`, the dashboard, reports. Empty: nothing to report."""
 
     verdict: str = ""
     headline: str = ""
@@ -103,7 +103,7 @@ class ConclusionWords:
 
 @dataclass(frozen=True)
 class AlertWords:
-    """An alert in the words of every other surface."""
+    """An alert in the same words as everywhere."""
 
     what: str = ""
     severity: str = ""
@@ -259,7 +259,7 @@ _GRADES = ("ok", "watch", "warning", "critical")
 
 
 def is_graver(one: Verdict, other: Verdict) -> bool:
-    """By severity, then by a much earlier end. A leak in the allocator shows in its verdict and the device's at about the same time."""
+    """By severity, then by a much earlier end. A leak in the allocator appears in its verdict and the device's at about the same time."""
     if one.severity != other.severity:
         return _GRADES.index(one.severity) > _GRADES.index(other.severity)
     return one.oom_in_s is not None and (other.oom_in_s is None or one.oom_in_s.low < 0.5 * other.oom_in_s.low)
@@ -272,7 +272,7 @@ _NO_SAMPLES = {"leak": False, "state": "too_short", "pattern": "none", "spike": 
 
 
 def _of_line(kind: Any, line: Dict[str, Any]) -> Any:
-    """An object of what the analysis line has of the class's fields."""
+    """An object of the class, from those of its fields that the analysis line has."""
     names = getattr(kind, "_fields", None) or [f.name for f in fields(kind)]
     return kind(**{name: _value(line[name]) for name in names if name in line})
 
@@ -329,7 +329,7 @@ def _verdict(line: Dict[str, Any], text: str, series: Series, metric: str) -> Ve
 
 
 def column(values: Any, name: str) -> Any:
-    """The values in a form that the core reads without copying, or one copy of them as 64-bit floats."""
+    """The values in a form that the core reads without copying, or a single copy of them as 64-bit floats."""
     if hasattr(values, "to_numpy"):  # a column of a table
         values = values.to_numpy()
     dtype = getattr(values, "dtype", None)
@@ -379,7 +379,7 @@ def detect(
     capacity = None if capacity_bytes is None else float(capacity_bytes)
     most = _core.largest(used)
     if capacity is not None and capacity > 0 and 1.01 * capacity < most < float("inf"):
-        # 1 % more is accepted: the driver and the allocator count slightly differently.
+        # 1 % more is accepted, because the driver and the allocator count slightly differently.
         raise ValueError(f"used_bytes reaches {format_size(most)}, above capacity_bytes={capacity:.0f}; give both in bytes")
     if beside:
         analysis = _analyze_beside(times, used, capacity, metric, assignments(settings), explain, device_id, beside)

@@ -28,12 +28,12 @@ from vramtrack.units import MIB, format_change, format_size
 from vramtrack.verdict import Verdict, is_graver
 from vramtrack.watch_sample import FIELDS, Samples, WatchSample, check_metric, limit_bytes, metric_of_process, take_sample
 
-_POOLS_BYTES = 256 * MIB  # unused in private pools, to be worth a word
+_POOLS_BYTES = 256 * MIB  # the least unused memory in private pools that is worth mentioning
 _SHOWN_SITES = 10  # in a notebook
 
 
 def _explain_uncaught(*exception: Any) -> None:
-    """sys.excepthook while a watch runs: what an out-of-memory error says stands under its traceback."""
+    """sys.excepthook while a watch runs: prints the cause of an out-of-memory error below its traceback."""
     sys.__excepthook__(*exception)
     print_explanation(exception[1])
 
@@ -95,7 +95,7 @@ class Watch:
         self.check_every_s = check_every_s
         self.max_samples = max(100, max_samples)
         self._samples = Samples(self.max_samples)
-        #: the samples; after max_samples of them every second one only, then every fourth, and so on
+        #: the samples; after max_samples of them only every second one, then every fourth, and so on
         self.samples: List[WatchSample] = self._samples.kept
         self.evidence = Evidence(self.source, evidence_s) if evidence else None
         self.directory = directory
@@ -113,7 +113,7 @@ class Watch:
         self._last: Optional[WatchSample] = None
         self._pinned = PinnedSeries(settings, self.source.device_id)
         self._marks = Marks()
-        self._worked = False  # a mark since the last sample: the program works, so that its growth is not a model that is loaded
+        self._worked = False  # a mark since the last sample: the program works, so its growth is not a model being loaded
         self._end = threading.Event()
         self._thread: Optional[threading.Thread] = None
         self._unlisten: Optional[Callable[[], None]] = None
@@ -123,7 +123,7 @@ class Watch:
     # ---- its thread
 
     def start(self) -> "Watch":
-        """Starts to sample memory, to receive marks and to observe out-of-memory errors, and lets `vramtrack attach` in (allow_attach())."""
+        """Starts sampling memory, receiving marks and observing out-of-memory errors, and admits `vramtrack attach` (allow_attach())."""
         if self._thread is not None:
             return self
         self._end.clear()
@@ -137,7 +137,7 @@ class Watch:
         self._thread = threading.Thread(target=self._run, name="vramtrack-watch", daemon=True)
         self._thread.start()
         interpreter_end.add(self)
-        if sys.excepthook == sys.__excepthook__:  # another's is left alone
+        if sys.excepthook == sys.__excepthook__:  # a hook set by someone else is left alone
             self._excepthook = sys.excepthook = _explain_uncaught
         return self
 
@@ -173,7 +173,7 @@ class Watch:
             self._ranks.leave()
 
     def in_child(self) -> None:
-        """A forked child has no watch thread, and a lock that was held at the fork would stay held for ever."""
+        """A forked child has no watch thread, and a lock held at the fork would stay locked forever."""
         self._marks.in_child()
         self._lock = threading.RLock()
         self._end = threading.Event()
@@ -238,8 +238,8 @@ class Watch:
         self._take_mark("request")
 
     def epoch(self, collect: bool = True) -> None:
-        """Marks the end of an epoch. It first collects garbage (tens of milliseconds), so that only persistent memory is counted.
-        collect=False: makes the mark only and does not count for epoch_growth."""
+        """Marks the end of an epoch. First collects garbage (tens of milliseconds), so that only persistent memory is counted.
+        collect=False: only makes the mark, which does not count for epoch_growth."""
         if collect:
             gc.collect()
             used = self._used_now()
@@ -284,8 +284,8 @@ class Watch:
 
     @property
     def growth_per_epoch(self) -> Optional[EpochGrowth]:
-        """How much memory grows from epoch to epoch, after garbage collection, with its certainty. The first one is warm-up; four
-        more of a second each are enough. None: too few, or no growth."""
+        """How much memory grows from epoch to epoch, after garbage collection, with the certainty. The first epoch is warm-up; four more of
+        a second each are enough. None: too few, or no growth."""
         return self._marks.growth_per_epoch
 
     # ---- what is concluded
@@ -323,7 +323,7 @@ class Watch:
         return ranks.add_to(verdict, last[FIELDS[verdict.metric]] or 0, self._first_s, last.time_s)
 
     def ranks(self) -> List[Rank]:
-        """The last summaries of the job's ranks, this one's included, by rank. It reads their files now. Empty outside torchrun."""
+        """The latest summaries of the job's ranks, including this one, by rank. It reads their files now. Empty outside torchrun."""
         return [] if self._ranks is None else self._ranks.look(all_of_them=True)
 
     def rank_words(self) -> str:
@@ -347,7 +347,7 @@ class Watch:
         return self._marks.growth_per(self._onset_s(verdict))
 
     def _onset_s(self, verdict: Optional[Verdict]) -> Optional[float]:
-        """When the verdict's growth began, by the clock of the samples. None: there is no growth, or it began before them."""
+        """When the verdict's growth began, by the clock of the samples. None: there is no growth, or it began before the first sample."""
         with self._lock:
             if verdict is None or verdict.onset_s is None or not self.samples:
                 return None
@@ -355,8 +355,8 @@ class Watch:
 
     def confirm(self, metric: str = "allocator_allocated") -> Confirmation:
         """Collects garbage, empties the cache and measures how much of the metric's growth since the last verdict's onset persists. Use it
-        at a safe point only (between steps): emptying the cache waits for the GPU, and the next steps allocate again. ValueError:
-        the metric is not available now."""
+        only at a safe point (between steps): emptying the cache waits for the GPU, and the next steps allocate again. ValueError: the
+        metric is not available at present."""
 
         def at_onset(now_bytes: int) -> Tuple[int, int]:
             since = self._onset_s(self.last_verdict)
@@ -374,12 +374,12 @@ class Watch:
 
     @property
     def sites(self) -> List[Site]:
-        """The lines that grew while evidence was recorded, the largest growth first. Empty before that."""
+        """The lines that grew while evidence was recorded, largest growth first. Empty before that."""
         return list(self.evidence.sites) if self.evidence is not None else []
 
     def breakdown(self) -> Breakdown:
-        """What the memory consists of now: allocated, cached, private pools of CUDA graphs, outside the allocator, pinned host memory. It
-        may hold the allocator's lock for milliseconds."""
+        """The current composition of the memory: allocated, cached, private pools of CUDA graphs, outside the allocator, pinned host
+        memory. It may hold the allocator's lock for milliseconds."""
         return breakdown(self.source)
 
     def advice(self) -> List[str]:
@@ -412,7 +412,7 @@ class Watch:
 
     def before_oom(self, callback: Callable[[Verdict], None], seconds: float) -> None:
         """Calls callback(verdict) once, on the watch's thread, when the predicted out-of-memory error is less than `seconds` away. Set
-        `seconds` to the time a checkpoint takes. What counts is the early end of the prediction: one error in ten comes sooner."""
+        `seconds` to the time a checkpoint takes. The early end of the prediction counts: one error in ten comes sooner."""
         self._callbacks.add_before_oom(callback, seconds)
 
     def check(self) -> Verdict:
@@ -423,8 +423,8 @@ class Watch:
         now = self._clock()
         self._callbacks.call(verdict, self.on_leak)
         if self.evidence is not None:
-            # The judge needs a long time to decide on a rise that began with the program. Growth with every step is reason enough
-            # to look for the lines.
+            # The judge needs a long time to decide on a rise that began with the program. Growth with every step is reason enough to search
+            # for the lines.
             suspected = verdict.leak or self.grows_every_epoch
             if not suspected and verdict.state == "growing":
                 suspected = verdict.confidence >= 0.5 or self._marks.any_grows()

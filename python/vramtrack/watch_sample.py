@@ -1,4 +1,4 @@
-"""One look of a Watch at memory, and the looks that it keeps."""
+"""One sample of a Watch, and the samples that it keeps."""
 from __future__ import annotations
 
 import os
@@ -10,7 +10,7 @@ from vramtrack.units import MIB
 
 
 class WatchSample(NamedTuple):
-    """One look at memory, in bytes. None: the figure is not available."""
+    """One sample of memory, in bytes. None: the figure is not available."""
 
     time_s: float
     allocator_allocated: int
@@ -18,21 +18,21 @@ class WatchSample(NamedTuple):
     device_used: Optional[int]
     process_used: Optional[int]
     device_total: Optional[int]
-    allocator_limit: Optional[int] = None  # what the allocator may reserve, if less than the whole device
-    host_pinned: Optional[int] = None  # host memory that the framework has pinned, in use or cached
+    allocator_limit: Optional[int] = None  # the most that the allocator may reserve, if less than the whole device
+    host_pinned: Optional[int] = None  # pinned by the framework, in use or cached
 
 
 FIELDS = {"allocator_allocated": 1, "allocator_reserved": 2, "device_used": 3, "process_used": 4}  # of WatchSample
 
 
 def check_metric(metric: str) -> None:
-    """ValueError: no GPU memory goes by this name."""
+    """ValueError: no metric of GPU memory has this name."""
     if metric not in FIELDS:
         raise ValueError(f"unknown metric {metric!r}; expected one of {', '.join(FIELDS)}")
 
 
 def take_sample(source: MemorySource, driver: DriverMemory, clock: Callable[[], float], note: Callable[[str], None]) -> WatchSample:
-    """Memory now. `note` is given the reason why the driver's figures are missing."""
+    """Takes a sample. `note` receives the reason if the driver's figures are missing."""
     counters = source.counters()
     now = clock()
     return WatchSample(
@@ -59,7 +59,7 @@ def _process_used(driver: DriverMemory, now: float, note: Callable[[str], None])
 
 
 def limit_bytes(taken: WatchSample, metric: str) -> Optional[float]:
-    """Where memory ends for the metric: the device's capacity; if the metric is this process's, less what others hold, or what the
+    """The limit of the metric: the device's capacity; for a metric of this process, less the memory of others, or the most that the
     allocator may reserve if that is less (a memory fraction)."""
     if taken.device_total is None:
         return None
@@ -85,7 +85,7 @@ def metric_of_process(last: Optional[WatchSample]) -> str:
 
 
 class Samples:
-    """Holds fewer samples than `most`. When they are full, every second one is dropped, and from then on every second sample is kept."""
+    """Holds fewer samples than `most`. When it is full, every second one is dropped, and from then on only every second sample is kept."""
 
     def __init__(self, most: int) -> None:
         self.kept: List[WatchSample] = []
@@ -102,7 +102,7 @@ class Samples:
         self._taken += 1
 
     def cache_grows(self) -> bool:
-        """Whether the allocator keeps more unused memory at all times in the last third than it once did in the first."""
+        """Whether the allocator's unused memory in the last third is always more than its lowest value in the first third."""
         unused = [taken.allocator_reserved - taken.allocator_allocated for taken in self.kept]
         third = max(1, len(unused) // 3)
         return len(unused) >= 3 and min(unused[-third:]) > min(unused[:third]) + 64 * MIB

@@ -1,4 +1,4 @@
-"""A watch in processes that a framework starts: the workers of verl, vLLM, SGLang and Ray, whose code nobody wants to change.
+"""A watch in processes that a framework starts: the workers of verl, vLLM, SGLang and Ray, which nobody wants to modify.
 
 VRAMTRACK_WATCH=1 asks for it where the package is installed: verl, vLLM and SGLang load the plugin by themselves in each of their processes.
 VRAMTRACK_WATCH=FOLDER also writes evidence of an out-of-memory error into the folder. Ray calls start() in each worker:
@@ -17,8 +17,8 @@ from vramtrack.torch_source import TorchSource
 from vramtrack.verdict import Verdict
 from vramtrack.watch import Watch
 
-_FIRST_S = 1.0  # between two looks whether the process uses a GPU
-_LATER_S = 15.0  # whether it uses another one
+_FIRST_S = 1.0  # between two checks whether the process uses a GPU
+_LATER_S = 15.0  # likewise, whether it uses another one
 
 _options: Optional[Dict[str, Any]] = None  # of the watches; None: not started
 _watches: Dict[int, Watch] = {}
@@ -27,8 +27,8 @@ _lock = threading.Lock()
 
 
 def start(**watch: Any) -> None:
-    """Watches each GPU that this process uses, from the moment on at which it has memory there; starts CUDA nowhere. Each step of an
-    optimizer is a mark. A leak is reported once on standard error. Arguments are those of Watch. Later calls do nothing."""
+    """Watches each GPU that this process uses, from the time when it has memory there; never starts CUDA. Each step of an optimizer is a
+    mark. A leak is reported once on standard error. Arguments are those of Watch. Later calls do nothing."""
     global _options
     with _lock:
         if _options is not None:
@@ -58,19 +58,19 @@ def _run() -> None:
     while True:
         try:
             _look()
-        except Exception:  # PyTorch that is being imported or torn down: the next look will tell
+        except Exception:  # PyTorch is being imported or torn down: check again at the next look
             pass
         if end.wait(_LATER_S if _watches else _FIRST_S):
             return
 
 
 def _look() -> None:
-    """Starts a watch for each device that has got memory since the last look."""
+    """Starts a watch for each device on which memory was allocated since the last look."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_initialized():
         return
     for device in range(torch.cuda.device_count()):
-        # The allocator's own counters: to ask for them takes no memory of the device and starts nothing there.
+        # The allocator's own counters: reading them takes no device memory and starts nothing there.
         if device not in _watches and torch.cuda.memory_reserved(device) > 0:
             _watches[device] = Watch(TorchSource(device), **{"on_leak": _reporter(device), **(_options or {})}).start()
             _mark_steps()
@@ -95,7 +95,7 @@ def _reporter(device: int) -> Any:
 
 
 def _in_child() -> None:
-    """A forked child has no thread of these, and no GPU of its parent's."""
+    """A forked child has none of these threads, and does not use its parent's GPUs."""
     global _lock
     _lock = threading.Lock()
     _watches.clear()
@@ -104,4 +104,4 @@ def _in_child() -> None:
 
 
 os.register_at_fork(after_in_child=_in_child)
-start_if_asked()  # the plugins of verl are imported, and not called
+start_if_asked()  # the plugins of verl are imported, not called
