@@ -39,7 +39,7 @@ class Read(NamedTuple):
 
 
 def python_files(path: str) -> Iterator[str]:
-    """A file itself; of a folder each *.py and *.ipynb below it, except for hidden folders, installed packages and virtual environments."""
+    """The file itself; for a folder, each *.py and *.ipynb below it, without hidden folders, installed packages, virtual environments."""
     if not os.path.isdir(path):
         yield path
         return

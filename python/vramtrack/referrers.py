@@ -48,7 +48,7 @@ _LRU = "_lru_cache_wrapper"
 _LOCAL = _thread._local
 _CONTAINERS = (dict, list, tuple, set, frozenset)
 _GENERATORS = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
-#: Two searches at once would find each other's lists. Of all copies of this module in the process: `vramtrack run` and `attach` bring theirs.
+#: Two searches at once would find each other's lists. For all copies of this module in the process: `run` and `attach` have theirs.
 _ONE_AT_A_TIME = vars(sys).setdefault("_vramtrack_search", _thread.allocate_lock())
 _UNNAMED = "the autograd graph of other tensors, or other C++ code,"
 #: a path that contains one of these begins at a variable
@@ -167,9 +167,9 @@ def is_rooted(path: str) -> bool:
 class _Search:
     """
     tensors --holders_of()--> containers, frames --climb()--> their referrers, level by level --name()--> words
-One level is one query to the garbage collector, which takes about as long as a full collection. Objects that keep each other in turn have
-    hundreds of levels: chains() finds where they begin in one more query.
-    turn have hundreds of levels: chains() finds where they begin in one more question."""
+
+    One level is one query to the garbage collector, which takes about as long as a full collection. Objects that keep each other in
+    turn have hundreds of levels: chains() finds where they begin in one more query."""
 
     def __init__(self, objects: Optional[Iterable[Any]], site_of: Callable[[int, int], str], until: float, is_whole: bool = True) -> None:
         self.begun = time.monotonic()
