@@ -59,7 +59,7 @@ type Y = (number | null)[];
 
 /**
  * A process's memory at each of the device's points: its last known value, and 0 before its first and after its last
- * sample, when it does not exist. Both have points of the same intervals, so they are at most one step apart.
+ * sample, when it does not exist. Both have points at the same intervals, so they are at most one step apart.
  */
 export function atTimes(c: Columns, x: number[], stepS: number): number[] {
   const last = c.t[c.t.length - 1];

@@ -162,7 +162,7 @@ export class Live {
     for (const take of this.samplers) take(tick, atS);
   }
 
-  // What pages ask.
+  // Queries for pages.
 
   devices(): Series[] {
     return this.view?.series.filter((s) => s.metric === "device_used" && !s.ended) ?? [];

@@ -81,7 +81,7 @@ struct Tools {
   std::string proc_root = "/proc";
   std::string cgroup_root = "/sys/fs/cgroup";
   double timeout_s = 60;  ///< for a program, if the step sets none
-  std::string node;       ///< this machine's name, as a scheduler knows it
+  std::string node;       ///< this machine's name in its scheduler
   /// Verifies a subject on another machine (its `node` is set) as hold() does on this one; returns its process in its
   /// current state. Empty: subjects on other machines cannot be acted on.
   std::function<Result<ProcessInfo>(const Subject& subject)> prove;
@@ -127,7 +127,7 @@ struct ActionTraits {
   bool stops_growth = false;      ///< while it lasts, an end of growth is not evidence against a leak
   bool is_repeatable = false;     ///< doing it twice has the same effect as once, so after a crash it is repeated
   bool counts_as_retry = false;   ///< restarts the work: limited by act.max-retries
-  bool stops_on_failure = false;  ///< unless the step says otherwise, a failure ends the ladder
+  bool stops_on_failure = false;  ///< unless the step overrides it, a failure ends the ladder
   bool asks_to_save = false;      ///< the work may report that it has saved; then the next step is due at once
   bool is_free = false;           ///< changes nothing on the machine: not counted by act.max-acts-per-hour
 };
@@ -137,7 +137,7 @@ inline constexpr ActionTraits kStartsElsewhere{
     .needs_process = true, .ends_process = true, .needs_running = true, .is_repeatable = true, .counts_as_retry = true};
 
 /// Functions are called on the runner's thread, one at a time; they may take as long as their own timeouts. They do not
-/// throw. Errors say what was expected and what to do; a failed step is recorded, and the ladder continues.
+/// throw. Errors state what was expected and the remedy; a failed step is recorded, and the ladder continues.
 struct ActionInfo {
   std::string_view name;    ///< `do = "NAME"`
   std::string_view help;    ///< one sentence, without a full stop
@@ -149,7 +149,7 @@ struct ActionInfo {
   std::string (*words)(const Subject& subject, const StepArguments& arguments) = nullptr;
   /// nullptr: the plan is words(), for a process that hold() accepts.
   Result<ActPlan> (*plan)(const ActRequest& request) = nullptr;
-  /// Returns one line about what was done. REQUIRES: `plan` is from plan() for this act, perhaps in an earlier run.
+  /// Returns one line that describes the act. REQUIRES: `plan` is from plan() for this act, perhaps in an earlier run.
   Result<std::string> (*perform)(const ActRequest& request, const ActPlan& plan) = nullptr;
   /// nullptr: cannot be undone. `undo` is from the plan. If perform() was never reached or has already been undone, the
   /// call changes nothing.

@@ -24,8 +24,8 @@ struct Url {
   [[nodiscard]] std::string origin() const;
 };
 
-/// http:// and https:// addresses. Errors say what was expected, but do not quote the address's path. user:password@
-/// is refused, because it would show in the configuration; use a token file.
+/// Parses http:// and https:// addresses. Errors state what was expected, but do not quote the address's path.
+/// user:password@ is rejected, because it would appear in the configuration; use a token file.
 Result<Url> parse_url(std::string_view text);
 
 struct HttpCall {

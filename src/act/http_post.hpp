@@ -21,7 +21,7 @@ struct HttpTarget {
 Status can_post(const Url& url);
 
 /// POSTs `body` as JSON, with `id` as its Idempotency-Key: the same at every attempt, so that a receiver can recognise
-/// a repetition. Delivered: a 2xx response. Refused for good: 400, 413, 415, 422. Everything else is worth another
+/// a repetition. Delivered: a 2xx response. Refused permanently: 400, 413, 415, 422. Everything else is worth another
 /// attempt: no connection, an invalid certificate, another status, a response that takes longer than timeout_s in all.
 /// Redirects are not followed: they count as responses other than 2xx. Reads at most 64 KiB of the response. Blocks for
 /// up to timeout_s; `stop` ends it early.

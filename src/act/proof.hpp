@@ -18,7 +18,7 @@ Result<HeldProcess> hold(const ActRequest& request);
 /// Tools::prove on another. Returns the process in its current state.
 Result<ProcessInfo> prove(const ActRequest& request);
 
-/// Sends `signal` to that process and returns "SIGTERM was sent". Errors: those of hold(); no permission, and a remedy.
+/// Sends `signal` to that process; returns "SIGTERM was sent". Errors: those of hold(); not permitted, with a remedy.
 Result<std::string> send_signal(const ActRequest& request, int signal);
 
 /// The plan of `action`, by ActionInfo::plan.

@@ -23,7 +23,7 @@ namespace {
 /// Ladders of a fleet survive a reboot of the actuator's machine, so their boot id is constant.
 constexpr const char* kBoot = "fleet";
 constexpr double kSlurm_s = 20;
-/// How often an agent that does not answer right before an act is queried.
+/// How many times an agent that does not answer right before an act is queried.
 constexpr int kProofs = 3;
 
 /// The agent and the node that an alert names.

@@ -1,4 +1,4 @@
-// Webhook: what Alertmanager posts to a webhook receiver, version 4 of its JSON
+// Webhook: the body that Alertmanager posts to a webhook receiver, version 4 of its JSON
 // (https://prometheus.io/docs/alerting/latest/configuration/#webhook_config). Pure.
 #pragma once
 

@@ -71,7 +71,7 @@ std::string_view to_string(FindingKind kind);
 
 struct FleetFinding {
   FindingKind kind = FindingKind::signature;
-  std::string text;  ///< one or two sentences, with what to do next
+  std::string text;  ///< one or two sentences, with the next step
   std::string program;
   std::vector<std::string> nodes;  ///< the nodes concerned
   std::vector<std::string> jobs;

@@ -47,7 +47,7 @@ struct Gpu {
   std::vector<Track> tracks;
   std::vector<ProcessTrack> processes;
   std::vector<PackedSeries> busy;      ///< values of Metric::device_busy, one series per user
-  std::vector<PackedSeries> received;  ///< likewise of Metric::device_received
+  std::vector<PackedSeries> received;  ///< values of Metric::device_received, likewise
   std::optional<std::uint64_t> capacity_bytes;
 };
 
@@ -110,11 +110,11 @@ class Gpus {
 };
 
 /// The memory in use of one GPU, in time order. Only the preferred exporter's series are used and, if it has several
-/// scrapes, one at a time: another one where that has no sample for some minutes. Where series of a scrape overlap,
-/// equal values at one time are copies (dcgm-exporter repeats a GPU for each pod that shares it) and count once;
-/// different values are shares of different users and are added up, unless one has no user: that one is the whole GPU.
-/// If an exporter has the memory under two names at one time, for example in another unit, the preferred name counts.
-/// time, in another unit for example, the preferred name counts.
+/// scrapes, one at a time: another scrape where the first one has no sample for some minutes. Where series of a scrape
+/// overlap, equal values at one time are copies (dcgm-exporter repeats a GPU for each pod that shares it) and count
+/// once; different values are shares of different users and are added up, unless one of them has no user: that one is
+/// the whole GPU. If an exporter has the memory under two names at one time, for example in another unit, the preferred
+/// name counts.
 struct UsedMemory {
   std::vector<Reading> readings;
   bool is_shared = false;    ///< shares were added up

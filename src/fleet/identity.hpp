@@ -34,8 +34,8 @@ struct Workload {
 
 /// The GPU of a series.
 struct Identity {
-  DeviceInfo device;      ///< with its `host`, without its capacity
-  bool has_uuid = false;  ///< its id is unique, whatever its host is called; otherwise it is unique within its host
+  DeviceInfo device;               ///< with its `host`, without its capacity
+  bool has_uuid = false;           ///< true: its id is unique, whatever its host is called; false: only within its host
   bool is_host_of_scrape = false;  ///< `host` is an exporter's pod or an address, because the machine's name is unknown
   Workload workload;
   std::uint32_t pid = 0;  ///< for the series of a process

@@ -17,7 +17,7 @@ struct Shard {
   std::uint32_t index = 0;  ///< from 0
   std::uint32_t count = 1;
 };
-/// "2/8": the second of eight. Errors say what was expected.
+/// "2/8": the second of eight. Errors state what was expected.
 Result<Shard> parse_shard(std::string_view text);
 bool is_in_shard(std::string_view host, Shard shard);
 

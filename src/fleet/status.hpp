@@ -22,8 +22,8 @@ struct PassStatus {
 /// vramtrack.fleet.v1: one object (docs/fleet.md).
 std::string fleet_json(const Scan& scan, const FleetFindings& found, const ScanWords& words, const PassStatus& status);
 
-/// Prometheus' text format. The verdicts have the names and labels of the agent's (docs/METRICS.md), and only for GPUs
-/// that leak. GPUs that an agent watches are left out, because the agent exports them itself.
+/// Metrics in Prometheus' text format. The verdicts have the names and labels of the agent's (docs/METRICS.md), and
+/// only for GPUs that leak. GPUs that an agent watches are left out, because the agent exports them itself.
 std::string fleet_metrics(const Scan& scan, const FleetFindings& found, const PassStatus& status);
 
 }  // namespace vramtrack::fleet

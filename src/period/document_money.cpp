@@ -1,4 +1,4 @@
-// The sections about money: what a crash would lose, and what idle memory costs.
+// The sections about money: the work that crashes lose, and the cost of idle memory.
 #include <fmt/format.h>
 
 #include <algorithm>

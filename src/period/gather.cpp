@@ -42,7 +42,7 @@ void ReportGatherer::begin_anew(Catalog& catalog) {
   engine_ = std::make_unique<Engine>(config_, catalog);
 }
 
-/// A later watch knows more about a series than an earlier one.
+/// A later watch has more data on a series than an earlier one.
 void ReportGatherer::keep_views() {
   engine_->finish();
   const auto last = engine_->view();

@@ -1,4 +1,4 @@
-// What idle memory costs. docs/report.md defines every figure computed here.
+// The cost of idle memory. docs/report.md defines every figure computed here.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ IdleDevice idle_of(const PeriodReport& report, const PeriodSeries& device) {
   idle.device_id = device.view.key.device_id;
   const auto held = held_by_processes(report, idle.device_id, idle.processes_known);
   const double driver = driver_share_bytes(device.view.device.capacity_bytes);
-  // A bucket narrower than the sampling stands for the time until the next sample.
+  // If a bucket is narrower than the sampling interval, it stands for the time until the next sample.
   const double bucket_h = std::max(report.bucket_s, device.view.interval_s) / 3600;
   for (const HistoryPoint& p : device.history) {
     idle.observed_h += bucket_h;

@@ -99,7 +99,7 @@ struct PeriodAct {
   std::string action;   ///< empty: the ladder as a whole
   std::string event;    ///< "done", "failed", "refused", "would", "undone", "end"
   std::string subject;  ///< "pid 4242 (python train.py, alice)"
-  std::string text;     ///< what was done, or why not
+  std::string text;     ///< the act, or why it was not done
   std::string because;  ///< the evidence at that time
   bool dry_run = false;
 };

@@ -31,7 +31,7 @@ Result<std::vector<std::string>> indexed_files(std::string_view index);
 /// The facts in config.json. For known architectures, the weights are derived from it, and `weights_are_counted` is
 /// false; for others, this is an Error. Pure.
 Result<ModelFacts> facts_of_config(std::string_view config);
-/// The same for a model whose weights have been counted: the other facts in the configuration.
+/// Likewise for a model with counted weights: adds the other facts from the configuration.
 Result<ModelFacts> facts_of_config(std::string_view config, const ModelFacts& counted);
 
 }  // namespace vramtrack::sizing

@@ -147,7 +147,7 @@ Part activations_part(const ModelFacts& model, const Request& request, const Tra
   const auto layers = static_cast<double>(model.layers);
   const double checkpoints = training.has_checkpoints ? layers * width * model.hidden : 0;
   const double kept = training.has_checkpoints ? per_layer : layers * per_layer;
-  // The loss is computed in 32 bits from 16-bit scores: the scores, their copy, and its gradient.
+  // The loss is computed in 32 bits from 16-bit scores: the scores, their copy, and the gradient.
   const double scores = model.vocabulary * (width + 8);
   // A layer is recomputed only when the scores are no longer needed.
   const double least = checkpoints + (training.has_checkpoints ? std::max(kept, scores) : kept + scores);

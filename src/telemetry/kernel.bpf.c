@@ -179,7 +179,7 @@ SEC("raw_tp/sys_exit") int ioctl_returned(struct bpf_raw_tracepoint_args* c) {
         made(&key, key.tgid, long_word(at + 88), 1);
       return 0;
     case RM_ALLOC: {
-      // The status is the second-to-last word, with or without the size of what `parameters` points to.
+      // The status is the second-to-last word, with or without the size of the data at `parameters`.
       if ((bytes != 40 && bytes != 48) || word(at + bytes - 8)) return 0;
       const __u64 parameters = long_word(at + 16);
       if (word(at + 12) != CLASS_MEMORY_LOCAL_USER || !parameters) return 0;

@@ -27,12 +27,12 @@ class Recording {
 
   /// Looks for new processes and libraries. Call it every second.
   Status find_targets() { return follower_->find_targets(); }
-  /// Records what happens in up to `timeout_ms`.
+  /// Records events for up to `timeout_ms`.
   Status poll(int timeout_ms);
   /// Call it at least once a second: a crash of this process may lose the events since the last call.
   Status flush();
-  /// Records the bytes that the kernel says a process holds beyond those at the start of tracing; the trace compares
-  /// them with the tracked bytes. Ignored if the process has not allocated anything yet.
+  /// Records the bytes a process holds, according to the kernel, beyond those at the start of tracing; the trace
+  /// compares them with the tracked bytes. Ignored if the process has not allocated anything yet.
   void held(std::uint32_t pid, std::int64_t bytes);
   /// Detaches and closes the file.
   Status finish();

@@ -122,7 +122,7 @@ struct {
   __type(key, __u32);
   __type(value, __u64);
 } budget SEC(".maps");
-// What a process has allocated since a point in time, and what follows from the interval before it.
+// The bytes that a process has allocated since a point in time, and the threshold from the interval before it.
 struct pace {
   __u64 begin_ns, calls, bytes;
   __u64 threshold;
