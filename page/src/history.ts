@@ -4,7 +4,7 @@ import type { Columns } from "./types";
 /** Empty columns. */
 export const noColumns = (): Columns => ({ t: [], min: [], mean: [], max: [] });
 
-/** The largest distance of two points without a missing sample between them. */
+/** The largest distance between two points without a missing sample between them. */
 export const gapAfter = (stepS: number): number => 2.01 * stepS;
 
 /**

@@ -70,7 +70,7 @@ def main(arguments: List[str]) -> int:
         print("\n".join(printable(line) for line in report()))
         return 0
     if arguments[0] == "check":
-        from vramtrack.check_command import main as check  # run in this Python, which is the one that the program looks for
+        from vramtrack.check_command import main as check  # this Python is the one that the program would use
 
         return check(arguments[1:])
     path = program()

@@ -73,7 +73,7 @@ class EpochGrowth(NamedTuple):
     bytes: float  # the median
     low_bytes: float  # the median of all future epochs lies between these ...
     high_bytes: float
-    certainty: float  # ... with this probability, whatever the distribution
+    certainty: float  # ... with this probability, for any distribution
     epochs: int
     chance: float  # of at least as many rising epochs, if each rose or fell by chance
 

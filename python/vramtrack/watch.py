@@ -178,7 +178,7 @@ class Watch:
         self._lock = threading.RLock()
         self._end = threading.Event()
         self._thread = self._unlisten = self._unobserve = None
-        self._ranks = None  # it is not the rank
+        self._ranks = None  # the child is not the rank
         if self.evidence is not None:
             self.evidence.in_child()
 
@@ -207,7 +207,7 @@ class Watch:
         if len(self.errors) < 100 and text not in self.errors:
             self.errors.append(text)
 
-    # ---- what is seen
+    # ---- observations
 
     def sample(self) -> WatchSample:
         """Takes one sample now."""
@@ -288,7 +288,7 @@ class Watch:
         a second each are enough. None: too few, or no growth."""
         return self._marks.growth_per_epoch
 
-    # ---- what is concluded
+    # ---- conclusions
 
     def verdict(self, metric: Optional[str] = None, confirm: bool = False) -> Verdict:
         """The verdict so far.
@@ -408,7 +408,7 @@ class Watch:
             parts.append(table("Lines that grew", ("line", "growth", "live"), rows))
         return f"<div>{''.join(parts)}</div>"
 
-    # ---- what is done about it
+    # ---- reactions
 
     def before_oom(self, callback: Callable[[Verdict], None], seconds: float) -> None:
         """Calls callback(verdict) once, on the watch's thread, when the predicted out-of-memory error is less than `seconds` away. Set

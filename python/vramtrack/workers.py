@@ -17,8 +17,8 @@ from vramtrack.torch_source import TorchSource
 from vramtrack.verdict import Verdict
 from vramtrack.watch import Watch
 
-_FIRST_S = 1.0  # between two checks whether the process uses a GPU
-_LATER_S = 15.0  # likewise, whether it uses another one
+_FIRST_S = 1.0  # between two checks of whether the process uses a GPU
+_LATER_S = 15.0  # likewise, of whether it uses another one
 
 _options: Optional[Dict[str, Any]] = None  # of the watches; None: not started
 _watches: Dict[int, Watch] = {}
