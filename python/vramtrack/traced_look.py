@@ -49,7 +49,7 @@ def _lines_of_unheld(search: Any) -> List[str]:
 
 
 def _let_in() -> None:
-    """Opens the socket by a script that `vramtrack attach` has put next to the rings, in a folder that only this user can enter."""
+    """Runs the script that opens the socket: `vramtrack attach` put it next to the rings, in a folder that only this user can enter."""
     path = os.path.join(os.environ.get("VRAMTRACK_PROBE_DIR", ""), f"attach.{os.getpid()}.py")
     try:
         with open(path) as file:
