@@ -1,4 +1,4 @@
-// Functions that a program may call itself when it runs under the probe: looked up by name, never linked.
+// Functions that a program under the probe may call itself. It looks them up by name and never links them.
 #include <cstdint>
 #include <string_view>
 

@@ -1,4 +1,4 @@
-// Which allocations of CUDA end with the context that made them: for the probe, and for the tracer of running programs.
+// Which CUDA allocations end with the context that made them, for the probe and for the tracer of running programs.
 #pragma once
 
 #include "probe/wire.hpp"

@@ -1,4 +1,4 @@
-// HIP's functions by their names, before those of libamdhip64: linear memory, pinned host memory, arrays.
+// Defines HIP's functions by name, loaded before libamdhip64's: linear memory, pinned host memory, arrays.
 #include "probe/hip.hpp"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ VRAMTRACK_HIP(hipMallocFromPoolAsync, (void** into, std::size_t bytes, Pool pool
               return take(Call::hip_malloc_async, current_device(), bytes, into,
                           [&] { return real(into, bytes, pool, stream); });)
 
-// The pitch is known afterwards; the limit is asked with the width.
+// The pitch is known only afterwards, so the limit is checked with the width.
 VRAMTRACK_HIP(hipMallocPitch, (void** into, std::size_t* pitch, std::size_t width, std::size_t height),
               return take(
                   Call::hip_malloc, current_device(), std::uint64_t{width} * height, into, 0,
@@ -58,7 +58,7 @@ VRAMTRACK_HIP(hipFree, (void* memory), return give(memory, [&] { return real(mem
 
 VRAMTRACK_HIP(hipFreeAsync, (void* memory, Stream stream), return give(memory, [&] { return real(memory, stream); });)
 
-// Pinned host memory: counted apart, no limit.
+// Pinned host memory: counted separately, without a limit.
 
 VRAMTRACK_HIP(hipHostMalloc, (void** into, std::size_t bytes, unsigned flags),
               return take(Call::hip_host_malloc, -1, bytes, into, [&] { return real(into, bytes, flags); });)
@@ -89,7 +89,7 @@ VRAMTRACK_HIP(hipIpcOpenMemHandle, (void** into, IpcHandle handle, unsigned flag
 
 VRAMTRACK_HIP(hipIpcCloseMemHandle, (void* memory), return give(memory, [&] { return real(memory); });)
 
-// With a limit, a program that asks how much there is gets no more than that.
+// With a limit, a program that queries the memory size gets at most the limit.
 
 VRAMTRACK_HIP(hipMemGetInfo, (std::size_t * free_bytes, std::size_t* total_bytes),
               const Error result = real(free_bytes, total_bytes);
@@ -107,7 +107,7 @@ VRAMTRACK_HIP(hipDeviceReset, (), const int device = current_device(); const Err
               });
               return result;)
 
-// A request for a function by its name gets the one that precedes it.
+// A lookup of a function by name returns the one that takes precedence.
 
 VRAMTRACK_HIP(hipGetProcAddress, (const char* symbol, void** into, int version, std::uint64_t flags, int* status),
               const Error result = real(symbol, into, version, flags, status);

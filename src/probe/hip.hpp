@@ -1,4 +1,4 @@
-// What a HIP call that hands out memory does besides: the device, its name, the limit.
+// What a hooked HIP allocation needs: the device, its name, the limit.
 #pragma once
 
 #include "probe/hip_api.hpp"
@@ -9,7 +9,7 @@ namespace vramtrack::probe::hip {
 
 inline constexpr const char* kLibrary = "libamdhip64";
 
-/// The calling thread's device. Records it if it is new.
+/// The calling thread's device. Records the device if it is new.
 int current_device();
 int device_or_current(int device);
 bool is_out_of_memory(Error error);
@@ -47,8 +47,8 @@ Error give(void* memory, Function function) {
 }  // namespace vramtrack::probe::hip
 
 /// Within the namespace: defines the program's `name`, which looks up the library's as `real`, and returns
-/// kNotInitialized if there is none. By its plain name: a symbol without a version matches each that a program requests
-/// (hip_4.2 and later).
+/// kNotInitialized if there is none. The name is plain: a symbol without a version matches every version that a program
+/// requests (hip_4.2 and later).
 #define VRAMTRACK_HIP(name, parameters, ...)                                \
   extern "C" __attribute__((visibility("default"))) Error name parameters { \
     static constinit Real<Error parameters> function(kLibrary, #name);      \

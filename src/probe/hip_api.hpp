@@ -30,7 +30,7 @@ struct PitchedPointer {
   std::size_t height;
 };
 struct ChannelFormat {
-  int x, y, z, w;  ///< bits
+  int x, y, z, w;  ///< number of bits
   int kind;
 };
 struct ArrayDescriptor {

@@ -1,4 +1,4 @@
-// HIP's arrays. HIP does not report the size of an array: the sizes here are those of its elements.
+// HIP's arrays. HIP does not report the size of an array, so it is computed from its elements.
 #include <algorithm>
 
 #include "probe/hip.hpp"
@@ -14,7 +14,7 @@ std::uint64_t bytes_of(const ChannelFormat* format) {
   return format == nullptr ? 0 : static_cast<std::uint64_t>(format->x + format->y + format->z + format->w) / 8;
 }
 
-/// HIP_AD_FORMAT_*: 1 and 8 are of 8 bits, 2, 9 and 0x10 of 16, 3, 10 and 0x20 of 32.
+/// HIP_AD_FORMAT_*: 1 and 8 have 8 bits, 2, 9 and 0x10 have 16, 3, 10 and 0x20 have 32.
 std::uint64_t bytes_of(unsigned format, unsigned channels) {
   const unsigned bytes = format == 1 || format == 8 ? 1 : format == 2 || format == 9 || format == 0x10 ? 2 : 4;
   return std::uint64_t{bytes} * channels;
@@ -26,7 +26,7 @@ Error take_array(std::uint64_t bytes, Array* into, Function function) {
       Call::hip_array_create, current_device(), bytes, into, kEstimated, [bytes] { return bytes; }, function);
 }
 
-/// All levels: each has a quarter (an eighth) of the previous one.
+/// The size of all levels: each has a quarter (an eighth) of the previous one.
 std::uint64_t with_levels(std::uint64_t texel_bytes, Extent extent, unsigned levels) {
   std::uint64_t bytes = 0;
   for (unsigned level = 0; level < std::clamp(levels, 1U, 32U); ++level)

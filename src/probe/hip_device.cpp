@@ -13,7 +13,7 @@ constinit Real<Error(char*, int, int)> get_name(kLibrary, "hipDeviceGetName");
 constinit Real<Error(std::size_t*, int)> get_total(kLibrary, "hipDeviceTotalMem");
 constinit Real<Error(Uuid*, int)> get_uuid(kLibrary, "hipDeviceGetUuid");
 
-/// Bit by ordinal.
+/// One bit per ordinal.
 std::atomic<std::uint32_t> recorded_devices{0};
 
 void record_device_details(int device) {

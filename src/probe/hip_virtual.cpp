@@ -1,5 +1,5 @@
-// HIP's virtual memory management: physical memory has a handle, and lives until that is released and it is not mapped
-// anywhere. While it is mapped, it is recorded at that address, since a framework's blocks are within it.
+// HIP's virtual memory management: physical memory has a handle, and lives until the handle is released and nothing
+// maps it. While mapped, it is recorded at that address, because a framework's blocks are within it.
 #include "probe/hip.hpp"
 #include "probe/table.hpp"
 
@@ -9,7 +9,7 @@ namespace {
 struct Physical {
   std::uint32_t references = 1;
   std::uint32_t mappings = 0;
-  std::uint64_t address = 0;  ///< its key among the holdings: the handle, or its first mapping
+  std::uint64_t address = 0;  ///< its key in the holdings: the handle, or its first mapping
 };
 Table<Physical> physical;
 
@@ -29,7 +29,7 @@ std::uint64_t number(const void* pointer) {
   return reinterpret_cast<std::uint64_t>(pointer);
 }
 
-/// One reference or mapping less; the last one frees the memory.
+/// Removes a reference or mapping; the last one frees the memory.
 void less(AllocationHandle handle, std::uint64_t unmapped) {
   const Key key = key_of(nullptr, handle);
   std::uint64_t from = 0;
@@ -65,7 +65,7 @@ void mapped(AllocationHandle handle, void* at, std::uint64_t bytes) {
 void unmapped(void* at, std::uint64_t bytes) {
   const std::uint64_t begin = number(at);
   Mapping mapping;
-  // Usually one at a time; a range may contain several.
+  // Usually there is one mapping; a range may contain several.
   for (std::uint64_t done = 0; done < bytes; done += mapping.bytes) {
     if (!mappings.take({0, begin + done}, mapping) || mapping.bytes == 0) return;
     less(mapping.handle, begin + done);

@@ -24,7 +24,7 @@ HoldingTable::Shard& HoldingTable::shard_of(std::uint64_t hash) const {
   return shards_[hash >> 60U];
 }
 
-/// The cell of the holding, or the empty one for it. REQUIRES: an empty cell.
+/// The cell of the holding, or the empty one for it. REQUIRES: there is an empty cell.
 std::size_t HoldingTable::slot(const Shard& shard, Level level, std::uint64_t address) {
   const std::size_t mask = shard.capacity - 1;
   std::size_t at = hash_of(level, address) & mask;
@@ -58,7 +58,7 @@ Holding HoldingTable::put(const Holding& holding) {
   return before;
 }
 
-/// Closes the gap: later cells of the run move up, unless that would put them before their home.
+/// Closes the gap: later cells of the run move up, unless that would move them before their home.
 void HoldingTable::erase(Shard& shard, std::size_t at) {
   const std::size_t mask = shard.capacity - 1;
   --shard.used;
@@ -92,7 +92,7 @@ Holding HoldingTable::find(Level level, std::uint64_t address) const {
 
 void HoldingTable::reset() {
   for (Shard& shard : shards_) {
-    // A shard that was growing loses its memory: its size is uncertain.
+    // A shard that was growing leaks its memory, because its size is uncertain.
     if (!shard.spin.reset()) give_back(shard.cells, shard.capacity * sizeof(Holding));
     shard.cells = nullptr;
     shard.capacity = shard.used = 0;

@@ -1,5 +1,5 @@
-// The memory that the process holds now, by level and address: frees do not report a size, contexts free everything
-// they own, limits need sums.
+// The memory that the process holds now, by level and address. It is needed because frees do not report a size,
+// contexts free everything they own, and limits need sums.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ class HoldingTable {
  public:
   /// Replaces the holding there, and returns the old one (address 0: none). REQUIRES: address != 0.
   Holding put(const Holding& holding);
-  /// Removes and returns it; address 0: unknown.
+  /// Removes and returns the holding; address 0: unknown.
   Holding take(Level level, std::uint64_t address);
   [[nodiscard]] Holding find(Level level, std::uint64_t address) const;
   /// Removes all that `wanted` accepts and calls `visit` for each, with no lock held.
@@ -41,7 +41,7 @@ class HoldingTable {
         visit(found);
       }
   }
-  /// In a child after a fork: nothing is held.
+  /// Call in a child after a fork, which holds nothing.
   void reset();
 
  private:
@@ -58,7 +58,7 @@ class HoldingTable {
       const Holding found = shard.cells[at];
       if (found.address == 0 || !wanted(found)) continue;
       erase(shard, at);
-      return found;  // erase() may have moved another into this cell: examined again
+      return found;  // erase() may have moved another into this cell: examine it again
     }
     return {};
   }

@@ -1,4 +1,4 @@
-// The memory of an OpenCL image, from its shape: a lower bound, since the driver adds padding. Without OpenCL's
+// The memory of an OpenCL image, from its shape: a lower bound, since the driver adds padding. Needs no OpenCL
 // headers.
 #pragma once
 

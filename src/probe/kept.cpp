@@ -25,9 +25,9 @@ namespace {
 constexpr std::int64_t kMoreBlocks = 16;
 constexpr std::int64_t kMoreOneIn = 4;
 constexpr std::uint64_t kCheckEveryUs = 250'000;
-/// Until then, a program loads its working set.
+/// Before this time, a program loads its working set.
 constexpr std::uint64_t kFirstUs = 1'000'000;
-/// Searches may take this much, and one part in this many of the time since.
+/// Searches may take this much time, and this fraction (one in kShareOneIn) of the time since.
 constexpr std::uint64_t kFreeUs = 500'000;
 constexpr std::uint64_t kShareOneIn = 33;
 /// A program that survives failures may run out of memory at each step.
@@ -38,7 +38,7 @@ constexpr std::uint64_t kLockUs = 10'000'000;
 constexpr const char* kSwitchedOff = "it is switched off";
 constexpr std::size_t kScriptBytes = std::size_t{1} << 17U;
 
-// The functions of CPython that are called: all but PyUnicode_AsUTF8() in its stable ABI, and available since 3.3.
+// The called functions of CPython, all available since 3.3 and, but for PyUnicode_AsUTF8(), in the stable ABI.
 struct Python {
   const char* (*version)();
   int (*is_initialized)();
@@ -78,7 +78,7 @@ std::atomic<State> state{State::unseen};
 std::atomic<const char*> refused_why{kSwitchedOff};  ///< with State::refused
 std::uint32_t looked_modules = 0;
 
-/// State of a requested search: `paused`: the main thread is, until it is over; `taken`: it did not arrive in time.
+/// State of a requested search. `paused`: the main thread pauses until it is over; `taken`: it did not arrive in time.
 enum class Claim : int { none, waiting, paused, taken, given_up };
 std::atomic<Claim> claim{Claim::none};
 std::atomic<bool> is_busy{false};  ///< one of our threads is running
@@ -123,7 +123,7 @@ bool contains(const char* text, std::string_view part) {
   return std::string_view(text).find(part) != std::string_view::npos;
 }
 
-/// nullptr: the search can run in it.
+/// The reason why a search cannot run in this process; nullptr if it can.
 const char* unfit() {
   const char* version = python.version();
   if (version[0] != '3' || version[1] != '.') return "only Python 3 can be searched";
@@ -141,7 +141,7 @@ void refuse(const char* why) {
   record_look_end(why, 0, 0);
 }
 
-/// Called by one thread at a time.
+/// Only one thread at a time calls this.
 bool has_python() {
   const std::uint32_t count = modules().count();
   for (; state.load(std::memory_order_relaxed) == State::unseen && looked_modules < count; ++looked_modules) {
@@ -165,7 +165,7 @@ std::uint64_t number_at(const char*& at) {
   return number;
 }
 
-/// A keeper: "FLAGS BYTES ADDRESS,ADDRESS WORDS", once for each address.
+/// Records a keeper, "FLAGS BYTES ADDRESS,ADDRESS WORDS", once per address.
 void record_keeper(const char* at, const char* end) {
   const auto flags = static_cast<std::uint8_t>(number_at(at) << 1U);  // kLookEnd is not a flag of a keeper
   const std::uint64_t bytes = number_at(++at);
@@ -203,7 +203,7 @@ void* take_answer(void* /*self*/, void* argument) {
   return argument;
 }
 
-/// With the interpreter's lock.
+/// Runs the search. Called with the interpreter's lock.
 void look() {
   const std::uint64_t begin = ring().now_us();
   looked_blocks.store(blocks.load(std::memory_order_relaxed), std::memory_order_relaxed);
@@ -228,9 +228,9 @@ bool has_grown() {
 
 /// at_end(): called by Python's atexit, when the program has run to its end and all its variables still exist. A thread
 /// that waits for the lock of an ending interpreter is terminated: inside a C++ function that must not throw, such as
-/// PyTorch's, that ends the program. So this is our last search, and our thread is waited for, whatever it is at.
+/// PyTorch's, that ends the program. So this is the last search, and it waits for our thread, whatever that is doing.
 void* take_end(void* self, void* /*argument*/) {
-  record_end();  // the search takes time that is not the program's
+  record_end();  // the search takes time that must not count for the program
   is_over.store(true, std::memory_order_relaxed);
   Claim expected = Claim::waiting;
   claim.compare_exchange_strong(expected, Claim::given_up);
@@ -245,11 +245,11 @@ void* take_end(void* self, void* /*argument*/) {
   return self;
 }
 
-// Live as long as this process: Python refers to them.
+// They live as long as this process, because Python refers to them.
 Method answer_method{"answer", take_answer, kOneArgument, nullptr};
 Method end_method{"at_end", take_end, kNoArguments, nullptr};
 
-/// With the interpreter's lock: compiles the search, once.
+/// Compiles the search, once. Called with the interpreter's lock.
 bool prepare() {
   if (look_function != nullptr) return true;
   void* names = python.new_dict();
@@ -271,8 +271,8 @@ bool prepare() {
   return look_function != nullptr;
 }
 
-/// In the main thread, between two bytecodes: it pauses there while the search thread runs, so that no handler of the
-/// program's signals runs. An exception raised by such a handler would otherwise appear within the search.
+/// Runs in the main thread between two bytecodes, and pauses there while the search thread runs, so that none of the
+/// program's signal handlers run. An exception raised by such a handler would otherwise appear within the search.
 int pending_call(void* /*argument*/) {
   Claim expected = Claim::waiting;
   if (!claim.compare_exchange_strong(expected, Claim::paused)) return 0;
@@ -300,7 +300,7 @@ bool read_script() {
 
 void run_thread() {
   claim.store(Claim::waiting, std::memory_order_release);
-  // Preparing the search does not require a pause. The call fails if its queue is full: then nothing runs.
+  // Preparing the search does not require a pause. The call fails if its queue is full; then nothing runs.
   const bool waits = wants_search.load(std::memory_order_relaxed);
   if (waits) python.add_pending_call(pending_call, nullptr);
   const std::uint64_t begin = ring().now_us();
@@ -324,10 +324,10 @@ extern "C" void* vramtrack_look(void* /*argument*/) {
 }
 
 using Create = int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
-/// In a separate library before glibc 2.34.
+/// It is in a separate library before glibc 2.34.
 Real<Create> create_thread{"libpthread", "pthread_create"};
 
-/// It blocks the program's signals.
+/// Starts a thread that blocks the program's signals.
 bool start_thread() {
   std::uint64_t all = ~std::uint64_t{0}, before = 0;
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
@@ -343,7 +343,7 @@ bool start_thread() {
 }
 
 void begin_look(std::uint64_t now_us, bool searches, bool is_requested = false) {
-  if (is_over.load(std::memory_order_relaxed)) return;  // no thread of ours waits for the lock from now on
+  if (is_over.load(std::memory_order_relaxed)) return;  // none of our threads waits for the lock from now on
   if (is_busy.exchange(true)) {
     if (searches) wants_search.store(true, std::memory_order_relaxed);  // the thread that prepares it goes on to search
     return;
@@ -362,7 +362,7 @@ void begin_look(std::uint64_t now_us, bool searches, bool is_requested = false) 
   is_busy.store(false, std::memory_order_release);
 }
 
-/// The thread that waits for the interpreter's lock continues waiting, and does nothing once it gets it.
+/// A thread that waits for the interpreter's lock continues to wait, and does nothing once it gets it.
 void give_up_late_look(std::uint64_t now_us) {
   if (now_us < asked_us.load(std::memory_order_relaxed) + kLockUs) return;
   Claim expected = Claim::waiting;
@@ -406,7 +406,7 @@ void ask_look(std::uint64_t now_us) {
 void consider_look(std::uint64_t now_us, std::uint64_t requests) {
   const bool is_requested = requests != requests_seen.load(std::memory_order_relaxed);
   if (!is_requested && now_us < next_us.load(std::memory_order_relaxed)) {
-    // Python is prepared early: a short program is searched at its end.
+    // Prepare Python early, because a short program is searched at its end.
     if (has_begun.load(std::memory_order_relaxed) || blocks.load(std::memory_order_relaxed) < kMoreBlocks) return;
   }
   next_us.store(now_us + kCheckEveryUs, std::memory_order_relaxed);

@@ -1,4 +1,4 @@
-// A thread's stack at its last walk: most of the next walk is usually identical.
+// A thread's stack at its last walk; most of the next walk is usually identical.
 #pragma once
 
 #include <algorithm>
@@ -11,10 +11,10 @@
 
 namespace vramtrack::probe {
 
-/// One frame of a walk, and where the registers of the next one were read. Not zeroed.
+/// One frame of a walk, with the places from which the registers of the next one were read. Not zeroed.
 struct Step {
   std::uint64_t pc, sp, fp;
-  std::uint64_t pc_from;  ///< 0: found in other ways, so the rest is searched again
+  std::uint64_t pc_from;  ///< 0: found in another way, so the rest is searched again
   std::uint64_t fp_from;  ///< 0: not read
   std::uint32_t module;
 };
@@ -25,7 +25,7 @@ class LastWalk {
  public:
   static constexpr std::size_t kMost = 64;
 
-  /// False: another thread has it.
+  /// False if another thread has it.
   bool lock() { return !is_taken_.exchange(true, std::memory_order_acquire); }
   void unlock() { is_taken_.store(false, std::memory_order_release); }
   void begin(std::uint64_t epoch) {
@@ -39,7 +39,7 @@ class LastWalk {
   [[nodiscard]] std::size_t count() const { return count_; }
   [[nodiscard]] const Step& operator[](std::size_t i) const { return steps_[i]; }
 
-  /// Whether some step has these registers: searches outwards from `from`, and moves it there.
+  /// Whether some step has these registers. Searches outwards from `from`, and moves `from` there.
   bool find(const Registers& at, std::size_t& from) const {
     while (from < count_ && steps_[from].sp < at.sp) ++from;
     return from < count_ && steps_[from].pc == at.pc && steps_[from].sp == at.sp && steps_[from].fp == at.fp;

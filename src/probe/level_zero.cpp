@@ -1,5 +1,5 @@
-// Level Zero's functions by name, loaded before libze_loader's: unified shared memory. Prototypes of version 1 of the
-// interface, which later versions keep: building requires no headers.
+// Defines Level Zero's functions for unified shared memory by name, loaded before libze_loader's. The prototypes are
+// those of version 1 of the interface, which later versions keep, so building requires no headers.
 #include <algorithm>
 #include <cstdint>
 
@@ -129,7 +129,7 @@ VRAMTRACK_ZE(zeMemAllocHost, (Context context, const void* how, std::size_t byte
 
 VRAMTRACK_ZE(zeMemFree, (Context context, void* memory), return give(memory, [&] { return real(context, memory); });)
 
-// It may free later, when the memory is no longer in use: for the program it is freed now.
+// The call may free later, when the memory is no longer in use; for the program, it is freed now.
 VRAMTRACK_ZE(zeMemFreeExt, (Context context, const void* how, void* memory),
              return give(memory, [&] { return real(context, how, memory); });)
 

@@ -95,8 +95,8 @@ void* by_sysv_hash(ElfW(Addr) base, const Symbols& in, const char* name) {
 }
 
 std::atomic<int> readers{0};
-std::atomic<int> forks{0};  ///< readers in progress
-/// Bounded wait: another library's fork handler may wait for a thread that waits here.
+std::atomic<int> forks{0};  ///< forks in progress
+/// The wait is bounded because another library's fork handler may wait for a thread that waits here.
 constexpr std::int64_t kMostForkWaitsNs = 500'000'000;
 constexpr std::int64_t kMostReaderWaitsNs = 1'000'000'000;
 

@@ -19,7 +19,7 @@ namespace {
 
 Modules the_modules;
 
-/// Not /proc/self if the kernel has the other (3.17): that is the main thread, which may end before the others.
+/// Uses /proc/thread-self if the kernel has it (3.17): /proc/self is the main thread, which may end before the others.
 int open_own(const char* name) {
   Line<64> path;
   const int file = open(path.add("/proc/thread-self/").add(name).c_str(), O_RDONLY | O_CLOEXEC);
@@ -34,8 +34,8 @@ std::uint64_t monotonic_ns() {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-/// A hash of the ELF header and first notes, which hold the build id: differs for other files, is always the same for
-/// one file.
+/// A hash of the ELF header and first notes, which hold the build id. It differs between files, and is always the same
+/// for one file.
 std::uint64_t identity_of(std::uint64_t elf, std::uint64_t notes) {
   std::uint64_t words[16] = {};
   if (!read_memory(elf, words, 64)) return 0;
@@ -105,9 +105,9 @@ bool read_memory(std::uint64_t address, void* into, std::size_t bytes) {
   const iovec local{into, bytes};
   const iovec remote{reinterpret_cast<void*>(address), bytes};  // NOLINT(performance-no-int-to-ptr)
   const int saved = errno;
-  // By the thread's own number: a main thread that has ended leaves its process without memory under that number.
+  // Use the thread's own number: once the main thread has ended, its number has no memory.
   auto got = syscall(SYS_process_vm_readv, static_cast<pid_t>(thread_id()), &local, 1UL, &remote, 1UL, 0UL);
-  // A sandbox may forbid it: then use the file with the same contents.
+  // A sandbox may forbid the call; then use the file with the same contents.
   if (got < 0 && (errno == EPERM || errno == ENOSYS)) {
     const int file = open_own("mem");
     if (file >= 0) {
@@ -160,7 +160,7 @@ bool Maps::next(Mapping& into) {
       if (parse_mapping({rest.data(), end}, into)) return true;
       continue;
     }
-    // A line that fills the buffer is longer than a path can be: its incomplete text is dropped.
+    // A line that fills the buffer is longer than a path can be, so its incomplete text is dropped.
     if (at_ == 0 && size_ == sizeof buffer_) size_ = 0;
     std::memmove(buffer_, buffer_ + at_, size_ - at_);
     size_ -= at_;
@@ -187,7 +187,7 @@ std::uint32_t Modules::look_up(std::uint64_t address) const {
 
 std::uint32_t Modules::find(std::uint64_t address) {
   if (const std::uint32_t known = look_up(address)) return known;
-  // Garbage is seldom an address at all: no reason to read the maps.
+  // Garbage is seldom an address at all, and no reason to read the maps.
   unsigned char byte = 0;
   if (!read_memory(address, &byte, 1)) return 0;
   const Locked locked(spin_);
@@ -215,7 +215,7 @@ void Modules::add(const Mapping& mapping, std::uint64_t elf) {
   module.elf = elf;
   if (elf != 0) read_headers(module);
   std::string_view name = mapping.path;
-  name.remove_prefix(name.rfind('/') + 1);  // all of it where there is none
+  name.remove_prefix(name.rfind('/') + 1);  // keeps all of it if there is none
   module.has_python_name = name.find("python") != std::string_view::npos;
   module.path = probe::record_text(mapping.path);
   ranges_[count].begin.store(mapping.begin, std::memory_order_relaxed);
@@ -235,7 +235,7 @@ bool Modules::read_maps() {
   const std::uint32_t known = count_.load(std::memory_order_relaxed);
   Maps maps;
   Mapping mapping;
-  Mapping first;  // of the same file, where its ELF header lies
+  Mapping first;  // the mapping of the same file with its ELF header
   bool any = false;
   while (maps.next(mapping)) {
     any = true;

@@ -31,7 +31,7 @@ struct Mapping {
   bool is_executable = false;
   std::string_view path;  ///< until the next line is read; at most 1023 bytes
 };
-/// false: not a line of /proc/self/maps.
+/// False if it is not a line of /proc/self/maps.
 bool parse_mapping(std::string_view line, Mapping& into);
 
 class Maps {
@@ -40,7 +40,7 @@ class Maps {
   ~Maps();
   Maps(const Maps&) = delete;
   Maps& operator=(const Maps&) = delete;
-  /// false: it was the last line.
+  /// False after the last line.
   bool next(Mapping& into);
 
  private:
@@ -62,8 +62,8 @@ struct Module {
   std::uint64_t table = 0;     ///< .eh_frame_hdr; 0: none
   std::uint64_t dynamic = 0;   ///< 0: none
   std::uint64_t notes = 0;     ///< the first note segment, which holds the build id
-  std::uint64_t identity = 0;  ///< the identity of ELF header and notes
-  std::uint32_t path = 0;      ///< the text's number in the ring
+  std::uint64_t identity = 0;  ///< identifies the ELF header and the notes
+  std::uint32_t path = 0;      ///< number of the path's text in the ring
   bool is_program = false;     ///< the main program, not a library
   bool has_python_name = false;
   std::atomic<bool> is_gone{false};
@@ -73,21 +73,21 @@ struct Module {
 /// Numbers start at 1 and are never reused. Any thread; find() of a known module takes no lock.
 class Modules {
  public:
-  /// Beyond 16383 modules, further ones stay unknown.
+  /// After 16383 modules, further ones stay unknown.
   static constexpr std::uint32_t kMost = 16384;
 
-  /// 0: no module is mapped there. Reads the maps if `address` is in no known one, unless that has just failed: at most
-  /// 5 % of the time is spent on this.
+  /// The module's number; 0: no module is mapped there. Reads the maps if `address` is in no known module, unless that
+  /// just failed; this takes at most 5 % of the time.
   std::uint32_t find(std::uint64_t address);
   [[nodiscard]] const Module& operator[](std::uint32_t number) const { return modules_[number - 1]; }
-  /// false: the module is no longer mapped, or was replaced. It is removed then.
+  /// False if the module is no longer mapped or was replaced; it is then removed.
   bool is_same(std::uint32_t number);
   /// Writes Record::module, once.
   void record(std::uint32_t number);
   [[nodiscard]] std::uint32_t count() const { return count_.load(std::memory_order_acquire); }
-  /// Changes whenever a module is removed: cached results for addresses are then invalid.
+  /// Changes whenever a module is removed, which invalidates cached results for addresses.
   [[nodiscard]] std::uint32_t epoch() const { return epoch_.load(std::memory_order_acquire); }
-  /// In a child after a fork: everything must be read and recorded again.
+  /// Call in a child after a fork: everything must be read and recorded again.
   void forget();
 
  private:
@@ -97,7 +97,7 @@ class Modules {
 
   struct Range {
     std::atomic<std::uint64_t> begin;
-    std::atomic<std::uint64_t> end;  ///< 0: gone
+    std::atomic<std::uint64_t> end;  ///< 0: removed
   };
   Spin spin_;
   Range* ranges_ = nullptr;
@@ -108,7 +108,7 @@ class Modules {
 };
 Modules& modules();
 
-/// Address of a symbol that a module exports; 0: not exported. Reads its hash table, without the loader.
+/// The address of a symbol that a module exports; 0: not exported. Reads the hash table without the loader.
 std::uint64_t find_symbol(const Module& module, std::string_view name);
 
 }  // namespace vramtrack::probe

@@ -14,7 +14,7 @@ struct Tables {
   std::uint64_t hash = 0;
 };
 
-/// glibc replaces the addresses of the dynamic section by absolute ones; the vDSO and other loaders do not.
+/// glibc makes the addresses in the dynamic section absolute; other loaders do not, nor does the vDSO.
 std::uint64_t absolute(const Module& module, std::uint64_t address) {
   return address >= module.bias ? address : address + module.bias;
 }

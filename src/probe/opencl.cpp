@@ -10,11 +10,11 @@
 namespace vramtrack::probe::opencl {
 namespace {
 
-/// A memory object lives until it has been released as often as it was created and retained, and as long as a
-/// sub-buffer or an image within it lives.
+/// A memory object lives until it has been released as often as it was created and retained, and no sub-buffer or image
+/// within it is alive.
 struct Object {
   std::uint32_t references = 1;
-  cl_mem parent = nullptr;  ///< the parent whose memory it uses; it owns none
+  cl_mem parent = nullptr;  ///< the parent that owns the memory; it owns none
 };
 Table<Object> objects;
 void forget_objects() {
@@ -84,7 +84,7 @@ void add_reference(cl_mem object, int count) {
   });
 }
 
-/// One within `parent`, which lives at least as long.
+/// Adds an object within `parent`, which lives at least as long.
 cl_mem created_within(cl_mem object, cl_mem parent) {
   if (object == nullptr) return object;
   add_reference(parent, 1);
@@ -94,11 +94,11 @@ cl_mem created_within(cl_mem object, cl_mem parent) {
 
 template <class Create>
 cl_mem create_within(cl_mem parent, Create create) {
-  const Hook hook(Call::cl_create_buffer);  // shows the layer below that there is a hook
+  const Hook hook(Call::cl_create_buffer);  // informs the layer below that there is a hook
   return hook.passes() ? create() : created_within(create(), parent);
 }
 
-/// Before the driver reports it: the size of the elements.
+/// The size of an image's elements, used until the driver reports the actual size.
 std::uint64_t bytes_of_image(const cl_image_format* format, const cl_image_desc* shape) {
   if (format == nullptr || shape == nullptr) return 0;
   return image_bytes({format->image_channel_order, format->image_channel_data_type}, {shape->image_type,
@@ -137,7 +137,7 @@ cl_image_desc shape_of(cl_mem_object_type type, std::size_t width, std::size_t h
   return shape;
 }
 
-/// An object within `parent` is gone: the parent may have been waiting for that.
+/// Call when an object within `parent` is gone; the parent may have been waiting for that.
 void released_within(cl_mem parent) {
   while (parent != nullptr) {
     Object known;
@@ -265,7 +265,7 @@ void svm_free(const Next& next, cl_context context, void* memory) {
 cl_int enqueue_svm_free(const Next& next, cl_command_queue queue, cl_uint count, void** memory, SvmFreed freed,
                         void* user, cl_uint waits, const cl_event* wait_for, cl_event* event) {
   const cl_int result = next.clEnqueueSVMFree(queue, count, memory, freed, user, waits, wait_for, event);
-  // With its own callback, the program calls clSVMFree when the time has come.
+  // A program with its own callback calls clSVMFree itself.
   if (result == CL_SUCCESS && freed == nullptr && memory != nullptr)
     for (cl_uint i = 0; i < count; ++i) gave_back(Level::driver, reinterpret_cast<std::uint64_t>(memory[i]));
   return result;

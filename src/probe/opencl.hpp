@@ -1,4 +1,4 @@
-// The memory of OpenCL's memory objects, and their lifetimes. Called by the functions that replace OpenCL's
+// Tracks the memory of OpenCL's memory objects and their lifetimes. Called by the functions that replace OpenCL's
 // (opencl_api.cpp) and by the layer that its loader loads (opencl_layer.cpp), each with the `next` function.
 #pragma once
 

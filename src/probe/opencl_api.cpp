@@ -1,5 +1,5 @@
-// OpenCL's functions by name: programs and libraries linked with libOpenCL call these, since the probe is loaded
-// first.
+// Defines OpenCL's functions by name: programs and libraries linked with libOpenCL call these because the probe is
+// loaded first.
 #include <atomic>
 
 #include "probe/opencl.hpp"
@@ -12,7 +12,7 @@
 namespace vramtrack::probe::opencl {
 namespace {
 
-Next functions;  ///< those used here; the others are nullptr
+Next functions;  ///< the functions used here; the others are nullptr
 std::atomic<std::uint64_t> found_at{0};
 Spin spin;
 void forget_search() {

@@ -11,7 +11,7 @@
 namespace vramtrack::probe::opencl {
 namespace {
 
-// Of extensions: cl_khr_device_uuid, cl_khr_pci_bus_info, cl_nv_device_attribute_query, cl_amd_device_attribute_query.
+// Extensions: cl_khr_device_uuid, cl_khr_pci_bus_info, cl_nv_device_attribute_query, cl_amd_device_attribute_query.
 constexpr cl_device_info kUuid = 0x106A;
 constexpr cl_device_info kPciBusInfo = 0x410F;
 constexpr cl_device_info kPciBusNvidia = 0x4008;
@@ -49,7 +49,7 @@ void name_by_pci(Line<64>& line, std::uint32_t domain, std::uint32_t bus, std::u
   add_hex(line, function, 1);
 }
 
-/// The driver's UUID, which CUDA and Vulkan return as well; else its bus location; else a number of our own.
+/// Writes the driver's UUID, which CUDA and Vulkan return as well; else the bus location; else our own number.
 void name(const Next& next, cl_device_id device, Line<64>& line) {
   cl_uint vendor = 0;
   ask(next, device, CL_DEVICE_VENDOR_ID, vendor);

@@ -1,5 +1,5 @@
-// The same as a layer of OpenCL's loader (OPENCL_LAYERS), which also sees programs that open libOpenCL themselves. A
-// call that came through opencl_api.cpp is then seen twice and recorded once.
+// The same hooks as a layer for OpenCL's loader (OPENCL_LAYERS), which also sees programs that open libOpenCL
+// themselves. A call that came through opencl_api.cpp is then seen twice and recorded once.
 #include <algorithm>
 #include <cstring>
 
@@ -63,7 +63,7 @@ cl_int CL_API_CALL layer_enqueue_svm_free(cl_command_queue queue, cl_uint count,
   return enqueue_svm_free(below, queue, count, memory, freed, user, waits, wait_for, event);
 }
 
-/// If the loader has the function at all: an older one has a shorter table.
+/// Does so only if the loader has the function: an older loader has a shorter table.
 template <class Function>
 void interpose(Function& entry, Function function) {
   if (entry != nullptr) entry = function;

@@ -16,7 +16,7 @@ namespace {
 
 enum class State : int { unseen, found, ready, refused };
 std::atomic<State> state{State::unseen};
-/// Number of modules when Python was last searched for: the search is repeated when there are more.
+/// Number of modules at the last search for Python, which is repeated when there are more.
 std::atomic<std::uint32_t> looked{0};
 Spin spin;
 
@@ -46,7 +46,7 @@ void refuse(std::string_view why) {
   state.store(State::refused, std::memory_order_release);
 }
 
-/// 10 for "3.10.13 (main, ...)"; 0 if not understood.
+/// The minor version: 10 for "3.10.13 (main, ...)"; 0 if not understood.
 int minor_of(const char* version) {
   if (version == nullptr || version[0] != '3' || version[1] != '.') return 0;
   int minor = 0;
@@ -55,7 +55,7 @@ int minor_of(const char* version) {
   return minor;
 }
 
-/// nullptr: its layout is known.
+/// Determines the layout; returns nullptr if it is known, else the reason why not.
 const char* find_layout(const Module& python) {
   int minor = 0;
   if (const std::uint64_t version = find_symbol(python, "Py_Version")) {  // 3.11 and newer
@@ -111,7 +111,7 @@ bool is_sane_text(std::uint64_t text) {
          read_text(read_memory, layout, text, buffer, sizeof buffer) > 0;
 }
 
-/// Walks once with checked reads. nullptr: the layout is right.
+/// Walks once with checked reads; returns nullptr if the layout is right, else the reason why not.
 const char* check(std::uint64_t thread) {
   auto frame = peek<std::uint64_t>(thread + layout.thread_frame);
   if (layout.is_frame_held) frame = peek<std::uint64_t>(frame + layout.held_frame);
@@ -166,7 +166,7 @@ std::size_t python_frames(PythonFrame* into, std::size_t most) {
     now = state.load(std::memory_order_acquire);
     if (now == State::unseen || now == State::refused) return 0;
   }
-  // Not during shutdown: thread states are freed under threads that still run.
+  // Do not read during shutdown: thread states are freed while their threads still run.
   if (is_initialized() == 0) return 0;
   const auto thread = reinterpret_cast<std::uint64_t>(this_thread_state());
   if (thread == 0) return 0;

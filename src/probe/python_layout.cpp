@@ -58,7 +58,7 @@ const PythonLayout* layout_of(int minor) {
 const char* read_layout(const std::uint64_t* offsets, std::size_t words, PythonLayout& into) {
   // _Py_DebugOffsets: Include/internal/pycore_runtime.h of 3.13.0, pycore_debug_offsets.h of 3.14.10. Words: cookie,
   // version, free_threaded, 3 of the runtime, 13 of an interpreter (16 in 3.14), 9 of a thread, 6 of a frame (8), 10 of
-  // a code object (11), and what is not needed here.
+  // a code object (11), and others that are not needed here.
   if (words < kDebugOffsetWords || std::memcmp(offsets, "xdebugpy", 8) != 0)
     return "its runtime does not describe itself";
   const auto minor = static_cast<int>(offsets[1] >> 16U & 0xffU);

@@ -1,4 +1,4 @@
-// Where each version of CPython keeps the parts of a stack.
+// The places where each version of CPython keeps the parts of a stack.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,12 @@ enum class LineTable : std::uint8_t {
 struct PythonLayout {
   int minor = 0;
   std::uint16_t thread_frame = 0;  ///< PyThreadState: the innermost frame, or its container
-  bool is_frame_held = false;      ///< 3.11, 3.12: thread_frame is a _PyCFrame*, whose current_frame it is
+  bool is_frame_held = false;      ///< 3.11, 3.12: thread_frame is a _PyCFrame*, and the frame its current_frame
   std::uint16_t held_frame = 0;    ///< _PyCFrame
   std::uint16_t frame_previous = 0;
   std::uint16_t frame_code = 0;      ///< its low bits are a tag since 3.14
   std::uint16_t frame_at = 0;        ///< f_lasti, prev_instr, instr_ptr
-  std::uint16_t frame_owner = 0;     ///< 3.12 and newer: 3 and more is a frame of the interpreter's own
+  std::uint16_t frame_owner = 0;     ///< 3.12 and newer: 3 and more: a frame of the interpreter itself
   std::uint16_t frame_is_entry = 0;  ///< 3.11 only
   std::uint16_t code_file = 0;
   std::uint16_t code_name = 0;  ///< co_qualname since 3.11, else co_name
@@ -33,10 +33,10 @@ struct PythonLayout {
   LineTable lines = LineTable::pairs;
 };
 
-/// For 3.8 to 3.12, which have a table; nullptr: unknown version.
+/// The layout of 3.8 to 3.12, from a table; nullptr if the version is unknown.
 const PythonLayout* layout_of(int minor);
-/// 3.13 and 3.14 describe themselves. `offsets`: the first `words` words of _PyRuntime. nullptr: understood; otherwise
-/// the reason why not.
+/// 3.13 and 3.14 describe themselves. `offsets`: the first `words` words of _PyRuntime. Returns nullptr if they are
+/// understood, otherwise the reason why not.
 const char* read_layout(const std::uint64_t* offsets, std::size_t words, PythonLayout& into);
 inline constexpr std::size_t kDebugOffsetWords = 52;
 

@@ -9,8 +9,8 @@
 
 namespace vramtrack::probe {
 
-/// The line of the instruction at byte `at` of a code object that begins in `first_line`, from its table of `bytes`
-/// bytes at `table`. `first_line` if the table does not contain it.
+/// The line of the instruction at byte `at` of a code object that begins in `first_line`, according to its table of
+/// `bytes` bytes at `table`. `first_line` if it is not in the table.
 std::uint32_t find_line(ReadMemory read, LineTable kind, std::uint64_t table, std::uint64_t bytes, std::int64_t at,
                         std::int32_t first_line);
 

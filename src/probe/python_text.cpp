@@ -3,7 +3,7 @@
 namespace vramtrack::probe {
 namespace {
 
-/// Number of bytes; 0: it does not fit.
+/// Returns the number of bytes; 0 if it does not fit.
 std::size_t encode(std::uint32_t point, char* into, std::size_t room) {
   if (point >= 0xd800 && point < 0xe000) point = 0xfffd;  // surrogateescape: a byte of a path that is not UTF-8
   if (point > 0x10ffff) point = 0xfffd;

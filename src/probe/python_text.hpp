@@ -1,4 +1,4 @@
-// A str object's text.
+// Reads the text of a str object.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,8 @@
 // The function that a hook replaces: the library's own, found in the list of loaded objects.
 //
-// dlsym(RTLD_NEXT) finds nothing in a library that was loaded for its caller alone, as Python loads its modules with
-// the libOpenCL of their wheel; it may allocate; and its version in the C library is newer than 2.17. So the tables of
-// the loaded objects are read here.
+// dlsym(RTLD_NEXT) finds nothing in a library that was loaded only for its caller, as when Python loads modules with
+// the libOpenCL of their wheel. It may also allocate, and its version in the C library is newer than 2.17. So the
+// tables of the loaded objects are read here.
 #pragma once
 
 #include <atomic>
@@ -10,12 +10,12 @@
 
 namespace vramtrack::probe {
 
-/// In an object whose file name contains `library`, else in any other that exports `symbol`; never in the probe itself.
-/// nullptr if there is none. Takes the loader's list lock, as a C++ exception does. Some microseconds.
+/// The function in an object with `library` in its file name, else in any other that exports `symbol`; never in the
+/// probe itself. nullptr if there is none. Takes the loader's list lock, as a C++ exception does. Some microseconds.
 void* find_function(const char* library, const char* symbol);
-/// The probe's own export of that name; nullptr: there is none.
+/// The probe's own export with that name; nullptr if there is none.
 void* find_own_function(const char* symbol);
-/// Number of objects unloaded so far: earlier results may be invalid.
+/// Number of objects unloaded so far; if it has changed, earlier results may be invalid.
 std::uint64_t unloaded_objects();
 
 /// One function of a library, looked up at its first use and again after anything was unloaded. Any thread; constant

@@ -36,9 +36,9 @@ std::atomic<std::uint32_t> threads{0};
 
 struct ThisThread {
   int depth = 0;
-  const Hook* outermost = nullptr;  ///< where depth is not 0
+  const Hook* outermost = nullptr;  ///< set while depth is not 0
   bool is_opening = false;
-  std::uint32_t number = 0;  ///< 0: not yet; else one more than the number written
+  std::uint32_t number = 0;  ///< 0: none yet; else one more than the number written
 };
 // A preloaded library has its thread-local variables in the static block: no allocation, no function call.
 __attribute__((tls_model("initial-exec"))) thread_local ThisThread here;
@@ -87,7 +87,7 @@ void set_first_limits(RingHeader& header) {
   the_ring.put(head_of(Record::limit, Call::none, 0, 0, 0), 0, soft_limit, limit);
 }
 
-/// Informs the launcher that nothing of this process is recorded, and why.
+/// Informs the launcher that this process is not recorded, and why.
 void report_unrecorded(const char* directory, int error, std::uint64_t limit_bytes) {
   Line<1024> target;
   target.add(static_cast<std::uint64_t>(error)).add(" ").add(limit_bytes).add(" ");
@@ -139,7 +139,7 @@ bool is_open() {
   State expected = State::untouched;
   if (!state.compare_exchange_strong(expected, State::opening)) {
     if (here.is_opening) return false;
-    // Some milliseconds once: otherwise, threads that load a model simultaneously would hold unknown blocks.
+    // This takes some milliseconds once. Otherwise, threads that load a model simultaneously would hold unknown blocks.
     while ((now = state.load(std::memory_order_acquire)) == State::opening) sched_yield();
     return now == State::open;
   }
@@ -189,7 +189,7 @@ std::int64_t hold(Level level, int device, std::int64_t bytes) {
   return (level == Level::driver ? held->driver : held->block).fetch_add(bytes, std::memory_order_relaxed) + bytes;
 }
 
-/// For the launcher, which polls and would miss a peak.
+/// Keeps the peak for the launcher, which polls and would miss it.
 void note_soft_limit(int device, std::int64_t held_bytes) {
   RingHeader& header = the_ring.header();
   const std::uint64_t limit = header.soft_limit_bytes.load(std::memory_order_relaxed);
@@ -212,7 +212,7 @@ void record(const CallInfo& info, int device, std::uint64_t address, std::uint64
   std::uint64_t now_us = 0;
   holding.is_recorded = is_sampled(the_ring, bytes, now_us);
   if (holding.is_recorded) holding.stack = capture_stack();
-  // In the ring before it can be found among the holdings: its free comes later.
+  // Write the record before the holding can be found, so that the record of its free comes later.
   if (holding.is_recorded)
     the_ring.put(head_of(Record::alloc, info.call, device, flags, holding.stack), when(now_us, thread_number()),
                  address, bytes);
@@ -221,7 +221,7 @@ void record(const CallInfo& info, int device, std::uint64_t address, std::uint64
     count_block(before.address == 0 || !before.is_recorded ? 1 : 0);
     consider_look(now_us, the_ring.header().kept_requests.load(std::memory_order_relaxed));
   }
-  // The free of the previous holding was never seen (it used a function that is not hooked).
+  // The free of the previous holding was not recorded (it used a function that is not hooked).
   if (before.address != 0)
     if (const CallInfo* old = info_of(before.call)) hold(*old, before.device, -static_cast<std::int64_t>(before.bytes));
 }
@@ -261,8 +261,8 @@ std::uint64_t Hook::mark_of(const Hook* hook) {
   return reinterpret_cast<std::uint64_t>(hook) ^ 0x9e3779b97f4a7c15U;
 }
 
-/// A C++ exception left the outermost hook: the probe has no destructors for it (they need the C++ library). Hooks
-/// within it are below it on the thread's stack, which is reused as soon as it is unwound.
+/// Whether a C++ exception left the outermost hook: the probe has no destructors for that (they need the C++ library).
+/// Hooks within it are below it on the thread's stack, which is reused as soon as it is unwound.
 __attribute__((no_sanitize_address, no_sanitize_thread)) bool Hook::is_gone(const Hook* outermost) const {
   const auto there = reinterpret_cast<std::uint64_t>(outermost);
   const auto mine = reinterpret_cast<std::uint64_t>(this);
@@ -330,7 +330,7 @@ void record_end() {
   if (!has_recorded_end.exchange(true)) the_ring.put(head_of(Record::end, Call::none, 0, 0, 0), stamp(), 0, 0);
 }
 
-/// Before the first free of an interpreter that shuts down.
+/// Call before the first free of an interpreter that shuts down.
 void record_shutdown() {
   if (!has_recorded_end.load(std::memory_order_relaxed) && python_shuts_down()) record_end();
 }

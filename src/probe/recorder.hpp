@@ -20,26 +20,26 @@
 namespace vramtrack::probe {
 
 /// One hooked call while it runs. A hooked call within another passes through (OpenCL on CUDA would count twice): each
-/// function below then does nothing. Keeps errno. Any thread; signal handlers that allocate GPU memory are not recorded
-/// while a hook runs on their thread.
+/// function below then does nothing. Preserves errno. Any thread; signal handlers that allocate GPU memory are not
+/// recorded while a hook runs on their thread.
 class Hook {
  public:
-  /// The first of a process opens its ring if VRAMTRACK_PROBE_DIR names a directory; else all hooks pass through.
+  /// The first hook of a process opens its ring if VRAMTRACK_PROBE_DIR names a directory; else all hooks pass through.
   explicit Hook(Call call);
   ~Hook();
   Hook(const Hook&) = delete;
   Hook& operator=(const Hook&) = delete;
 
-  /// false: a limit forbids it, which is recorded; the hook returns the API's out-of-memory error. true: `bytes` count
-  /// against the limit from now on, until took() or failed().
+  /// False if a limit forbids it, which is recorded; the hook then returns the API's out-of-memory error. If true,
+  /// `bytes` count against the limit from now on, until took() or failed().
   [[nodiscard]] bool may_take(int device, std::uint64_t bytes);
-  /// The call succeeded. `address`: the argument of the later free. `bytes`: the actual size, if it differs from the
-  /// requested one. Records it with the stack of the caller.
+  /// Call on success. `address`: the argument of the later free. `bytes`: the actual size, if it differs from the
+  /// requested one. Records the allocation with the caller's stack.
   void took(std::uint64_t address, std::uint64_t bytes, std::uint8_t flags = 0);
-  /// took() without may_take(): the size of what the call takes of `device` is known only afterwards, and no limit
+  /// took() without may_take(): the amount that the call takes on `device` is known only afterwards, and no limit
   /// refuses it.
   void took_unasked(int device, std::uint64_t address, std::uint64_t bytes, std::uint8_t flags = 0);
-  /// The call failed. Recorded if `is_out_of_memory`.
+  /// Call on failure. Records it if `is_out_of_memory`.
   void failed(bool is_out_of_memory, std::uint64_t device_free_bytes = 0);
   [[nodiscard]] bool passes() const { return passes_; }
 
@@ -57,41 +57,41 @@ class Hook {
   int saved_errno_;
 };
 
-/// Not limited and cannot fail: a framework handed out a block of memory that it holds already.
+/// Records that a framework handed out a block of memory that it already holds. Not limited; cannot fail.
 void took_block(Call call, int device, std::uint64_t address, std::uint64_t bytes);
-/// A framework had no block of this size to hand out, and is about to raise an error.
+/// Records that a framework had no block of this size, and is about to raise an error.
 void lacked_block(Call call, int device, std::uint64_t bytes);
 
-/// Records, once, that the program has run to its end: readers distinguish what it held from what its teardown frees.
+/// Records, once, that the program has run to its end, so that readers can distinguish what it held from its teardown.
 /// Called with the first free of an interpreter that shuts down; anything slow that runs earlier must call it first.
 void record_end();
-/// Before the driver is called: afterwards another thread may get the same address. Returns the previous holding;
+/// Call before the driver, because afterwards another thread may get the same address. Returns the previous holding;
 /// address 0 if unknown, which is normal for memory allocated before the probe.
 Holding gave_back(Level level, std::uint64_t address);
-/// The call that should free it failed: it is still held.
+/// Call if the call that should free it failed: it is still held.
 void holds_still(const Holding& holding);
-/// The same memory under another address (VMM: from the handle to its mapping, and back).
+/// Moves the same memory to another address (VMM: from the handle to its mapping, and back).
 void renamed(Level level, std::uint64_t from, std::uint64_t to);
-/// Everything that `wanted` accepts has been freed (a context was destroyed).
+/// Records that everything accepted by `wanted` has been freed (a context was destroyed).
 template <class Wanted>
 void gave_back_all(Wanted wanted);
 
-/// A framework's report about a device: allocated and reserved bytes.
+/// Records a framework's report about a device: allocated and reserved bytes.
 void record_totals(Call call, int device, std::uint64_t allocated_bytes, std::uint64_t reserved_bytes);
-/// Once per device, when it is first seen.
+/// Call once per device, when it is first used.
 void record_device(int device, std::string_view uuid, std::string_view name, std::uint64_t total_bytes);
-/// A moment named by the program.
+/// Records a moment named by the program.
 void record_mark(std::string_view name);
 /// Describes the live block at `address`; numbers of texts, `name` 0: none. REQUIRES: is_recording(). See labels.hpp.
 void write_label(std::uint64_t address, std::uint32_t category, std::uint32_t name);
-/// For one device, in bytes; 0: none. The value for cuMemGetInfo and similar calls.
+/// The limit per device, in bytes; 0: none. The value for cuMemGetInfo and similar calls.
 std::uint64_t limit_bytes();
-/// Driver level, device and managed memory.
+/// Bytes held at driver level in device and managed memory.
 std::uint64_t held_bytes(int device);
-/// false: there is no ring, and hooks pass through. Opens it like a Hook.
+/// False if there is no ring and hooks pass through. Opens the ring like a Hook.
 bool is_recording();
-/// From here on a forked child forgets what its parent held. Hooks do that themselves: for locks that are taken outside
-/// of them.
+/// From here on, a forked child forgets what its parent held. Hooks call this themselves; others call it for locks
+/// taken outside of hooks.
 void watch_forks();
 
 // Only for the templates above and for tests.

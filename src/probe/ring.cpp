@@ -18,7 +18,7 @@
 namespace vramtrack::probe {
 namespace {
 
-/// From the kernel: the C library's fstat() has a new version since 2.33. All 0: not an open file.
+/// Asks the kernel directly, because the C library's fstat() has a new version since 2.33. All 0: not an open file.
 struct stat status_of(int file) {
   struct stat status {};
   if (syscall(SYS_fstat, file, &status) != 0) status = {};
@@ -37,21 +37,21 @@ std::uint64_t nanoseconds(clockid_t clock) {
 std::atomic<std::uint32_t> texts{0};
 
 constexpr int kLowestFile = 500;
-/// 64 KiB. The first access to a page causes a fault, which costs more than all the rest of a record (15 us in some
-/// virtual machines), and affects one record in 128. Populating 16 pages at once costs little more than one.
+/// 64 KiB. The first access to a page causes a fault, which costs more than the rest of a record (15 us in some virtual
+/// machines) and affects one record in 128. Populating 16 pages at once costs little more than one.
 constexpr std::uint64_t kSlotsPagedIn = 2048;
 static_assert(kFewestRingSlots % kSlotsPagedIn == 0);
 /// MADV_POPULATE_WRITE, which C libraries do not define yet. Linux before 5.14 refuses it: then each page faults.
 constexpr int kPopulateWrite = 23;
 
-/// Keeps errno: a free may be recorded where the program's own errno is not saved.
+/// Preserves errno, because a free may be recorded where the program's own errno is not saved.
 __attribute__((noinline)) void page_in(void* begin, std::size_t bytes) {
   const int saved_errno = errno;
   madvise(begin, bytes, kPopulateWrite);
   errno = saved_errno;
 }
 
-/// Images of one process (exec), and processes of other pid namespaces with its number.
+/// Limits the images of one process (exec) and the processes of other pid namespaces with its number.
 constexpr std::uint64_t kMostNames = 10'000;
 
 Line<4096>& name(Line<4096>& path, const char* directory, const char* prefix, std::uint64_t number) {
@@ -65,8 +65,8 @@ std::uint64_t file_size_limit() {
   return getrlimit(RLIMIT_FSIZE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
 }
 
-/// Held until this image of the process ends: by exit, by a signal, by exec. false: somebody else has it; without such
-/// locks (Linux before 3.15) nobody does.
+/// Takes a lock that is held until this image of the process ends (exit, signal, exec). False if another process has
+/// it; without such locks (Linux before 3.15), nobody has.
 bool lock(int file) {
   struct flock lock {};
   lock.l_type = F_WRLCK;
@@ -79,7 +79,7 @@ struct File {
   std::uint64_t slots = 0;
 };
 
-/// Under a name that no reader looks at, which is returned in `path`.
+/// Takes a spare file under a name that readers ignore, which is returned in `path`.
 File take_spare(const char* directory, Line<4096>& path) {
   for (std::uint64_t i = 0; i < kSpareRings; ++i) {
     path = {};
@@ -87,7 +87,7 @@ File take_spare(const char* directory, Line<4096>& path) {
     const int file = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (file < 0) continue;
     const std::uint64_t slots = ring_slots(static_cast<std::uint64_t>(status_of(file).st_size));
-    std::uint64_t magic = 0;  // of a ring that has ended, if its name is already gone
+    std::uint64_t magic = 0;  // nonzero for an ended ring that has lost its name
     if (slots != 0 && lock(file) && pread(file, &magic, sizeof magic, 0) == sizeof magic && magic == 0)
       return {file, slots};
     close(file);
@@ -95,7 +95,7 @@ File take_spare(const char* directory, Line<4096>& path) {
   return {};
 }
 
-/// The same, of this process.
+/// The same with a new file of this process.
 File create_file(const char* directory, Line<4096>& path) {
   const std::uint64_t slots = ring_slots(file_size_limit());
   if (slots == 0) {
@@ -111,10 +111,10 @@ File create_file(const char* directory, Line<4096>& path) {
   return {};
 }
 
-/// Allocates space now: a full file system causes an error here, instead of a SIGBUS in the program later.
+/// Allocates space now, so that a full file system causes an error here instead of a SIGBUS in the program later.
 bool take_room(int file, std::size_t bytes) {
   if (fallocate(file, 0, 0, static_cast<off_t>(bytes)) == 0) return true;
-  // If the file system does not support this call, writes instead, which the limit forbids even within a file.
+  // If the file system does not support this call, write instead, which the limit forbids even within a file.
   return errno == EOPNOTSUPP && bytes <= file_size_limit() && posix_fallocate(file, 0, static_cast<off_t>(bytes)) == 0;
 }
 
@@ -149,7 +149,7 @@ bool Ring::create(const char* directory) {
   begin(mapped, bytes, file.slots);
   page_in(mapped, ring_bytes(kSlotsPagedIn));
   hold(file.number);
-  // A reader takes the ring from here on.
+  // From here on, a reader may take the ring.
   if (publish(directory, hidden)) return true;
   unlink(hidden.c_str());
   forget();
@@ -180,9 +180,9 @@ void Ring::begin(void* mapped, std::size_t bytes, std::uint64_t slots) {
   header_ = header;
 }
 
-/// Keeps `file` with its lock; without one the reader checks only the pid.
+/// Keeps `file` with its lock; without a lock, the reader checks only the pid.
 void Ring::hold(int file) {
-  // High enough not to affect programs that rely on the lowest numbers.
+  // Use a number high enough not to affect programs that rely on the lowest ones.
   const int high = fcntl(file, F_DUPFD_CLOEXEC, kLowestFile);
   if (high >= 0) close(file);
   file_ = high >= 0 ? high : file;

@@ -9,26 +9,26 @@
 
 namespace vramtrack::probe {
 
-/// Any thread may write; nobody waits. A record that finds no space is counted as lost.
+/// Any thread may write without waiting. A record without space is counted as lost.
 class Ring {
  public:
   /// Creates `directory`/ring.PID.N with the first free N: an earlier image of this process (exec) or a process of
-  /// another pid namespace may have the others. It gets its name once it is complete. While this image lives, its file
-  /// is locked (F_OFD_SETLK). Uses a spare ring if there is one, else creates a file no larger than this process may
-  /// write. false: there is none, and the caller stays inert; errno is EFBIG if that limit is the reason. Allocates
+  /// another pid namespace may have the others. It gets its name once complete. While this image lives, its file is
+  /// locked (F_OFD_SETLK). Uses a spare ring if there is one, else creates a file no larger than this process may
+  /// write. False if there is none and the caller stays inert; errno is EFBIG if that limit is the reason. Allocates
   /// nothing.
   bool create(const char* directory);
-  /// Without a file: held bytes and limits only, no records.
+  /// Creates a ring without a file: only held bytes and limits, no records.
   bool create_private();
-  /// After a fork: the parent's ring is not the child's.
+  /// Call after a fork: the parent's ring is not the child's.
   void forget();
   [[nodiscard]] bool exists() const { return header_ != nullptr; }
   [[nodiscard]] RingHeader& header() const { return *header_; }
 
   void put(std::uint64_t head, std::uint64_t a, std::uint64_t address, std::uint64_t bytes);
-  /// A text under `number`, in chunks.
+  /// Writes a text under `number`, in chunks.
   void put_text(std::uint32_t number, std::string_view text);
-  /// Since the ring began.
+  /// Time since the ring began.
   [[nodiscard]] std::uint64_t now_us() const;
 
  private:
@@ -37,14 +37,14 @@ class Ring {
 
   RingHeader* header_ = nullptr;
   Slot* slots_ = nullptr;
-  std::uint64_t slot_count_ = 0;  ///< a power of two
+  std::uint64_t slot_count_ = 0;  ///< number of slots, a power of two
   std::size_t mapped_bytes_ = 0;
   std::uint64_t begin_monotonic_ns_ = 0;
   int file_ = -1;
   std::uint64_t inode_ = 0;  ///< the inode of file_
 };
 
-/// Of this process; see recorder.cpp.
+/// The ring of this process; see recorder.cpp.
 Ring& ring();
 /// A number for a text, unique in this process.
 std::uint32_t next_text();

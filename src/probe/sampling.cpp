@@ -13,7 +13,7 @@ std::atomic<std::uint64_t> window_begin_us{0};
 std::atomic<std::uint64_t> window_recorded{0};
 std::atomic<std::uint64_t> window_bytes{0};
 
-/// Changed by the thread that closes a window: one at a time, a window apart.
+/// Changed only by the thread that closes a window: one at a time, a window apart.
 SamplingRate rate;
 
 struct Phase {
@@ -73,7 +73,7 @@ bool is_sampled(Ring& ring, std::uint64_t bytes, std::uint64_t& now_us) {
     phase.left_bytes -= static_cast<std::int64_t>(bytes);
     if (phase.left_bytes < 0) {
       is_taken = true;
-      // Half to one and a half intervals: the mean is the interval.
+      // Add half to one and a half intervals, so that the mean is the interval.
       phase.left_bytes += static_cast<std::int64_t>(interval / 2 + draw() % interval);
     }
   }

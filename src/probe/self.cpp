@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
-// Names defined by the linker: begin and end of the list of VRAMTRACK_ON_FORK. Weak: a program may link none of it.
+// Names defined by the linker: begin and end of the list of VRAMTRACK_ON_FORK. Weak, as a program may link none.
 using OnFork = void (*)();
 extern "C" {
 // NOLINTBEGIN(bugprone-reserved-identifier)

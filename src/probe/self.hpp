@@ -46,21 +46,21 @@ std::size_t read_file(const char* path, char* into, std::size_t bytes);
 std::uint64_t start_ticks();
 /// The kernel's id of the calling thread.
 std::uint64_t thread_id();
-/// From the environment; nullptr if it is not set.
+/// The variable's value from the environment; nullptr if it is not set.
 const char* setting(const char* name);
-/// A line to standard error: "vramtrack: ...".
+/// Writes a line to standard error: "vramtrack: ...".
 void warn(std::string_view text);
 
 /// `bytes` of zeroed memory from the system, committed on access. nullptr if there is none.
 void* reserve(std::size_t bytes);
 void give_back(void* memory, std::size_t bytes);
 
-/// An unfair lock without a system call in the usual case: for some instructions at a time.
+/// An unfair lock without a system call in the usual case, to hold for a few instructions.
 class Spin {
  public:
   void lock();
   void unlock();
-  /// In a child after a fork, without the owner. true: it was taken, and the guarded data may be inconsistent.
+  /// Call in a child after a fork, where the owner is gone. True if it was taken; the guarded data may be inconsistent.
   bool reset();
 
  private:
@@ -72,7 +72,7 @@ class Spin {
 #define VRAMTRACK_ON_FORK(function) \
   __attribute__((section("vramtrack_on_fork"), used)) void (*on_fork_##function)() = &(function)
 // NOLINTEND(bugprone-macro-parentheses)
-/// In the child, by recorder.cpp.
+/// Called in the child by recorder.cpp.
 void forget_after_fork();
 
 class Locked {

@@ -1,5 +1,5 @@
-// The used parts of a piece of memory, if uses may overlap: an engine binds several images to the same place and uses
-// one at a time.
+// The used parts of a piece of memory if uses may overlap, as when an engine binds several images to the same place and
+// uses one at a time.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ struct Span {
 /// comes from the system.
 class Spans {
  public:
-  /// A use of [begin, end) begins. Returns the newly used span; calls `replaced` for each span that it merges. end 0:
-  /// nothing changes, all of it was already in use (or there is no memory for more).
+  /// Adds a use of [begin, end). Returns the newly used span; calls `replaced` for each span that it merges. A result
+  /// with end 0 means no change: all of it was already in use (or there is no memory for more).
   template <class Replaced>
   Span add(std::uint64_t begin, std::uint64_t end, Replaced replaced) {
     std::size_t first = at(begin);
@@ -40,14 +40,14 @@ class Spans {
     spans_[first] = span;
     return span;
   }
-  /// A use that began at `begin` ends. Returns the span that is free now; end 0: it is still in use, or was unknown.
+  /// Ends the use that began at `begin`. Returns the span that is free now; end 0: it is still in use, or was unknown.
   Span remove(std::uint64_t begin);
   [[nodiscard]] std::size_t count() const { return count_; }
   [[nodiscard]] const Span& operator[](std::size_t i) const { return spans_[i]; }
   void clear();
 
  private:
-  /// The first that ends after `begin`.
+  /// Index of the first span that ends after `begin`.
   [[nodiscard]] std::size_t at(std::uint64_t begin) const;
   bool make_room();
   /// Moves the elements from index `from` on to `to`.

@@ -12,21 +12,21 @@
 namespace vramtrack::probe {
 namespace {
 
-// By the addresses in a stack, which are cheap to collect: found again without reading a name.
+// Numbers by the addresses in a stack, which are cheap to collect: a known stack is found without reading names.
 Recent<17> recent;
-// By its written form, which is the same for a function that was compiled twice.
+// Numbers by the written form, which is the same for a function that was compiled twice.
 Numbers<18> stacks;
 std::atomic<std::uint64_t> refused{0};
-/// The module of the probe, whose frames are left out; 0: not known yet; in tests that link it, none.
+/// The module of the probe; its frames are left out. 0: not known yet, or none (tests that link the probe).
 std::atomic<std::uint32_t> own_module{0};
 
-/// Of the probe: the hook, what it calls, capture_stack()'s caller.
+/// The probe's own frames: the hook, what it calls, capture_stack()'s caller.
 constexpr std::size_t kMostOwnFrames = 8;
 
 struct Stack {
   std::size_t native = 0;
   std::size_t python = 0;
-  const NativeFrame* native_frames = found;  ///< after the probe's own
+  const NativeFrame* native_frames = found;  ///< the frames after the probe's own
   NativeFrame found[kMostNativeFrames + kMostOwnFrames];
   PythonFrame python_frames[kMostPythonFrames];
 };
@@ -68,7 +68,7 @@ void write(const Stack& stack, const std::uint32_t* codes, const std::uint32_t* 
   }
 }
 
-/// For a stack that was not seen in exactly this form.
+/// The number of a stack that is new in exactly this form.
 __attribute__((noinline)) std::uint32_t number_of(const Stack& stack) {
   std::uint32_t codes[kMostPythonFrames];
   std::uint32_t lines[kMostPythonFrames];
@@ -87,7 +87,7 @@ __attribute__((noinline)) std::uint32_t number_of(const Stack& stack) {
   const std::uint32_t number = stacks.number(hash.value(), kMostStacks, is_new);
   if (!is_new) return number;
   write(stack, codes, lines, number);
-  // Any thread that finds it unwritten up to here writes it too: the same records, and nobody waits.
+  // Any thread that finds it unwritten up to here writes the same records, too, so nobody waits.
   stacks.is_written(number);
   return number;
 }
@@ -98,7 +98,7 @@ void take(Stack& stack, const Registers& caller, bool with_native) {
     stack.python = python_frames(stack.python_frames, kMostPythonFrames);
     if (stack.python != 0) return;
   }
-  // First: it finds the modules, including a Python that was loaded since.
+  // Call this first: it finds the modules, including a Python that was loaded since.
   stack.native = unwind(caller, stack.found, kMostNativeFrames + kMostOwnFrames);
   stack.python = python_frames(stack.python_frames, kMostPythonFrames);
 #if defined(VRAMTRACK_PROBE_LIBRARY)
@@ -122,7 +122,7 @@ __attribute__((noinline)) std::uint32_t capture_stack(bool with_native) {
   Stack stack;
   std::uint64_t hash = 0;
   static std::atomic<std::uint32_t> captures{0};
-  // A module that was replaced at the same addresses is noticed with a new stack, and by an occasional check.
+  // A module that was replaced at the same addresses is detected with a new stack, and by an occasional check.
   const bool looks = captures.fetch_add(1, std::memory_order_relaxed) % 4096 == 0;
   for (int attempt = 0; attempt < 3; ++attempt) {
     take(stack, caller, with_native);

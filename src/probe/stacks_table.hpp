@@ -9,7 +9,7 @@
 
 namespace vramtrack::probe {
 
-/// 64 bits of a sequence of numbers.
+/// A 64-bit hash of a sequence of numbers.
 class Hash {
  public:
   void add(std::uint64_t number) {
@@ -75,13 +75,13 @@ class Recent {
   std::atomic<Cell*> cells_{nullptr};
 };
 
-/// Permanent numbers from 1 for keys. A key is claimed by the first thread that requests it, and valid when that one
-/// has written it; threads that request it in between also get it as new.
+/// Permanent numbers from 1 for keys. The first thread that requests a key claims it, and the key is valid once that
+/// thread has written it; threads that request it in between also get it as new.
 template <unsigned kBits>
 class Numbers {
  public:
   static constexpr std::size_t cells_count() { return std::size_t{1} << kBits; }
-  /// 0: there are already `most` keys, and this is none of them. REQUIRES: most < cells_count().
+  /// The number of `key`; 0: there are already `most` others. REQUIRES: most < cells_count().
   std::uint32_t number(std::uint64_t key, std::size_t most, bool& is_new) {
     is_new = false;
     Cell* cells = taken_once(cells_, cells_count());

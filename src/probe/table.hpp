@@ -1,4 +1,4 @@
-// A hook's data about the objects of an API, by owner and handle: without the heap, for a handful to millions.
+// A hook's data about the objects of an API, by owner and handle: without the heap, from a handful to millions.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +43,7 @@ class Table {
     erase(static_cast<std::size_t>(cell - cells_));
     return true;
   }
-  /// `change(Value&)` with the lock held: short, without calls into this table. false: the key is not there.
+  /// Calls `change(Value&)` with the lock held; it must not call this table. False if there is no such key.
   template <class Change>
   bool update(const Key& key, Change change) {
     const Locked locked(spin_);
@@ -51,21 +51,21 @@ class Table {
     if (cell != nullptr) change(cell->value);
     return cell != nullptr;
   }
-  /// `visit(Key, Value)` for each with the lock held.
+  /// Calls `visit(Key, Value)` for each entry with the lock held.
   template <class Visit>
   void each(Visit visit) const {
     const Locked locked(spin_);
     for (std::size_t i = 0; i < capacity_; ++i)
       if (cells_[i].key.handle != 0) visit(cells_[i].key, cells_[i].value);
   }
-  /// In a child after a fork: empty.
+  /// Call in a child after a fork: empties the table.
   void reset() {
-    // A table that was growing loses its memory: its size is uncertain.
+    // A table that was growing leaks its memory, because its size is uncertain.
     if (!spin_.reset()) give_back(cells_, capacity_ * sizeof(Cell));
     cells_ = nullptr;
     capacity_ = used_ = 0;
   }
-  /// In a child after a fork: unchanged, for objects that the child may continue to use.
+  /// Call in a child after a fork instead to keep the entries, for objects that the child may continue to use.
   void unlock_after_fork() { spin_.reset(); }
   /// Removes the next entry that `wanted(Key)` accepts, from cell `at` on, which starts at 0. false: none
   /// left.
@@ -76,7 +76,7 @@ class Table {
       if (cells_[at].key.handle == 0 || !wanted(cells_[at].key)) continue;
       into = cells_[at].value;
       erase(at);
-      return true;  // erase() may have moved another into this cell: examined again
+      return true;  // erase() may have moved another into this cell: examine it again
     }
     return false;
   }
@@ -114,7 +114,7 @@ class Table {
     give_back(old, old_capacity * sizeof(Cell));
     return true;
   }
-  /// Closes the gap, as HoldingTable::erase does.
+  /// Closes the gap like HoldingTable::erase.
   void erase(std::size_t at) {
     const std::size_t mask = capacity_ - 1;
     --used_;

@@ -1,7 +1,7 @@
-// PyTorch's blocks: c10 reports each block that an allocator hands out or takes back to a profiler, by a function that
-// its libraries call through the symbol table, so that ours is called instead. It is called under the lock of the
-// device's allocator: nothing here waits, takes the GIL or calls CUDA. c10's function of the same name is called after
-// it, so that torch.profiler sees what it always saw.
+// PyTorch's blocks: c10 reports each block that an allocator hands out or takes back to a profiler, with a function
+// that its libraries call through the symbol table, so that ours is called instead. It is called under the lock of the
+// device's allocator, so nothing here waits, takes the GIL or calls CUDA. c10's function of the same name is called
+// afterwards, so that torch.profiler still works.
 //
 //   signature                       releases (as found in wheels and Debian's packages)
 //   (void*, long, Device)           1.6 to 1.9
@@ -24,7 +24,7 @@ struct TorchDevice {
 
 namespace {
 
-/// The values of c10::DeviceType whose memory is on a GPU. ROCm's builds report CUDA.
+/// Whether the c10::DeviceType has its memory on a GPU. ROCm's builds report CUDA.
 bool is_gpu(TorchDevice device) {
   constexpr std::int8_t kCuda = 1, kHip = 6, kXpu = 12;
   return device.type == kCuda || device.type == kHip || device.type == kXpu;
@@ -49,7 +49,7 @@ void lacked(std::int64_t bytes, TorchDevice device) {
   if (is_gpu(device) && bytes > 0) lacked_block(Call::torch_block, device.index, static_cast<std::uint64_t>(bytes));
 }
 
-/// c10's own function, looked up once. Nothing is called if nobody else defines it.
+/// c10's own function, looked up once. Calls nothing if no other library defines it.
 class Next {
  public:
   constexpr explicit Next(const char* name) : name_(name) {}
@@ -76,7 +76,7 @@ class Next {
 
 using vramtrack::probe::TorchDevice;
 
-// The names are a C++ compiler's for c10's declarations.
+// The names are those that a C++ compiler gives to c10's declarations.
 #define VRAMTRACK_TORCH(name, symbol, ...)                                                  \
   extern "C" __attribute__((visibility("default"))) void name(__VA_ARGS__) __asm__(symbol); \
   static vramtrack::probe::Next next_##name{symbol};                                        \

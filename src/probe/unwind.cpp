@@ -24,7 +24,7 @@ struct OwnStack {
 __attribute__((tls_model("initial-exec"))) thread_local OwnStack own_stack;
 constexpr std::uint64_t kPageBytes = 4096;
 
-/// Whether it is inside. The known part of a thread's stack grows as it is used, page by page down to its guard page.
+/// Whether `address` is inside. The known part of a thread's stack grows with use, page by page down to its guard page.
 bool reaches(OwnStack& own, std::uint64_t address) {
   if (address >= own.end) return false;
   char byte = 0;
@@ -36,9 +36,9 @@ bool reaches(OwnStack& own, std::uint64_t address) {
   return address >= own.begin;
 }
 
-/// The C library puts a thread's descriptor at the upper end of the thread's stack. The main thread's is "[stack]", or,
-/// in a child that another thread forked, that thread's: the maps show which. They are read once per process, since
-/// each thread adds two lines to them.
+/// The C library puts a thread's descriptor at the upper end of the thread's stack. The main thread's stack is
+/// "[stack]" or, in a child that another thread forked, that thread's; the maps show which. They are read once per
+/// process, because each thread adds two lines to them.
 void find_own_stack() {
   own_stack = {};
   own_stack.is_known = true;
@@ -70,18 +70,18 @@ void find_own_stack() {
   }
 }
 
-/// Words of stacks.
+/// Reads words from stacks.
 class StackReader {
  public:
   explicit StackReader(const OwnStack& own) : begin_(own.begin), end_(own.end) {}
-  // Not under AddressSanitizer, which guards the words between variables that are read here.
+  // Not instrumented: AddressSanitizer guards the words between variables, which are read here.
   __attribute__((no_sanitize_address, no_sanitize_thread)) bool read(std::uint64_t address, std::uint64_t& into) {
     if (address % 8 != 0) return false;
     if (address >= begin_ && address + 8 <= end_) {
       into = *reinterpret_cast<const volatile std::uint64_t*>(address);  // NOLINT(performance-no-int-to-ptr)
       return true;
     }
-    // Another stack: a signal's, a fiber's. Read in blocks, which may be unmapped.
+    // This is another stack, such as a signal's or a fiber's. Read it in blocks, which may be unmapped.
     if (block_ == 0 || address - block_ >= sizeof words_) {
       block_ = address / sizeof words_ * sizeof words_;
       if (!read_memory(block_, words_, sizeof words_)) {
@@ -114,7 +114,7 @@ std::int64_t signed_bits(std::uint64_t value, unsigned from, unsigned bits) {
 }
 
 /// Rules by address: 65536 of them in 1 MiB; later ones replace earlier ones. A reader that collides with a writer
-/// misses: the key is stored combined with the value.
+/// misses, because the key is stored combined with the value.
 class Rules {
  public:
   static constexpr std::size_t kCells = 1U << 16U;
@@ -164,9 +164,9 @@ bool is_signal_return(std::uint64_t pc) {
   return read_memory(pc, code, sizeof code) && std::memcmp(code, kCode, sizeof kCode) == 0;
 }
 
-/// 0: `pc` is in no module; the next call tries again.
+/// Finds and caches a rule; 0: `pc` is in no module, and the next call tries again.
 __attribute__((noinline)) std::uint64_t learn(std::uint64_t key, std::uint64_t pc, bool is_exact) {
-  // Verifies that it is still the same module before its table is trusted; if not, the maps are read again.
+  // Verify that it is still the same module before trusting its table; if not, read the maps again.
   std::uint32_t module = modules().find(is_exact ? pc : pc - 1);
   if (module != 0 && !modules().is_same(module)) module = modules().find(is_exact ? pc : pc - 1);
   if (module == 0) return 0;
@@ -183,12 +183,12 @@ constexpr std::uint64_t kSignalFp = 40 + 10 * 8;
 constexpr std::uint64_t kSignalSp = 40 + 15 * 8;
 constexpr std::uint64_t kSignalPc = 40 + 16 * 8;
 
-/// For all threads, 200 KB in total; two threads that collide in a cell have no last walk for once. (Not a thread-local
-/// variable: a library that is loaded later gets little space for those.)
+/// For all threads, 200 KB in total; two threads that collide in a cell have no last walk that time. (Not a
+/// thread-local variable: a library that is loaded later gets little space for those.)
 std::atomic<LastWalk*> last_walks{nullptr};
 constexpr std::size_t kWalks = 64;
 
-/// The calling thread's, locked; null: none at the moment.
+/// The last walk of the calling thread, locked; null: none at the moment.
 LastWalk* last_walk() {
   LastWalk* const walks = taken_once(last_walks, kWalks);
   if (walks == nullptr) return nullptr;
@@ -208,7 +208,7 @@ class Walk {
  private:
   static constexpr std::size_t kNone = ~std::size_t{0};
   void follow(Registers& at);
-  /// Steps to the caller; false: there is none, or it is unknown.
+  /// Steps to the caller; false if there is none or it is unknown.
   bool step(Registers& at, std::uint64_t rule, Step& step);
 
   LastWalk* last_;
@@ -304,14 +304,14 @@ std::size_t Walk::run(Registers at) {
       follow(at);
       if (count_ == most_) break;
     }
-    // Addresses of programs have 47 bits.
+    // Addresses in user space have 47 bits.
     const std::uint64_t key = at.pc ^ epoch ^ std::uint64_t{is_exact_} << 47U;
     std::uint64_t rule = 0;
     if (!rules.find(key, rule)) rule = learn(key, at.pc, is_exact_);
     if (rule == 0) break;
     const auto module = static_cast<std::uint32_t>(rule >> 50U);
     into_[count_++] = {at.pc, module};
-    // No frame has the pc 0: an interrupted frame has another rule than a calling one, so it must not match.
+    // No frame has the pc 0: an interrupted frame has a different rule from a calling one, so it must not match.
     Step now{is_exact_ ? 0 : at.pc, at.sp, at.fp, 0, 0, module};
     is_exact_ = false;
     const bool goes_on = step(at, rule, now);

@@ -1,4 +1,4 @@
-// Return addresses of the calling thread. Rules come from .eh_frame and are cached by address, so that a known frame
+// Finds return addresses of the calling thread. Rules come from .eh_frame and are cached by address, so a known frame
 // costs some nanoseconds. x86-64 uses tables; aarch64 uses frame pointers, which its ABI guarantees.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace vramtrack::probe {
 
 /// Not zeroed: each capture creates arrays of them.
 struct NativeFrame {
-  std::uint64_t address;  ///< where the call returns to
+  std::uint64_t address;  ///< the address to which the call returns
   std::uint32_t module;   ///< see Modules
 };
 
@@ -21,7 +21,7 @@ struct Registers {
   std::uint64_t sp = 0;
   std::uint64_t fp = 0;
 };
-/// The caller of the function that contains this.
+/// The registers of the caller of the function that contains this.
 #define VRAMTRACK_CALLER_REGISTERS()                                      \
   ::vramtrack::probe::Registers {                                         \
     reinterpret_cast<std::uint64_t>(__builtin_return_address(0)),         \
@@ -29,14 +29,14 @@ struct Registers {
         *static_cast<const std::uint64_t*>(__builtin_frame_address(0))    \
   }
 
-/// From `from` outwards, innermost first; at most `most`. Ends at the outermost frame, or if it is unknown how to
-/// continue. Reads the thread's own stack within its limits, and everything else (a signal's or a fiber's stack,
-/// tables) so that unmapped memory causes no fault. No malloc, no loader lock.
+/// Unwinds outwards from `from`, innermost first, at most `most` frames. Ends at the outermost frame, or if it is
+/// unknown how to continue. Reads the thread's own stack within its limits, and everything else (a signal's or a
+/// fiber's stack, tables) so that unmapped memory causes no fault. No malloc, no loader lock.
 std::size_t unwind(Registers from, NativeFrame* into, std::size_t most);
 
-/// In a child after a fork.
+/// Call in a child after a fork.
 void forget_rules();
-/// The calling thread's stack; not a signal's own stack, or a fiber's.
+/// Whether it is in the calling thread's stack, not in a signal's own stack or a fiber's.
 bool lies_in_own_stack(std::uint64_t address);
 
 }  // namespace vramtrack::probe

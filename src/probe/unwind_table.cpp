@@ -15,7 +15,7 @@ constexpr std::uint64_t kFp = 6, kSp = 7, kReturn = 16;
 constexpr Rule kNone{Cfa::frame_pointer, SavedFp::kept, 0, 0};
 constexpr std::int64_t kMostOffset = 1 << 26;
 
-/// Bytes from `at` to `end`, in order, read in chunks. Past the end everything is zero and is_bad() is true.
+/// Reads bytes from `at` to `end`, in order, in chunks. Past the end everything is zero and is_bad() is true.
 class Bytes {
  public:
   Bytes(ReadMemory read, std::uint64_t begin, std::uint64_t end) : read_(read), at_(begin), end_(end) {}
@@ -72,7 +72,7 @@ class Bytes {
       return static_cast<std::int64_t>(value);
     }
   }
-  /// A pointer; relative ones to their own position. Other bases (text, function) are not used for these.
+  /// Reads a pointer; relative ones are relative to their own position. Other bases (text, function) are not used here.
   std::uint64_t pointer(std::uint8_t encoding, std::uint64_t data_base) {
     if (encoding == 0xff) return 0;
     const std::uint64_t position = at_;
@@ -477,7 +477,7 @@ Rule find_rule(ReadMemory read, std::uint64_t table, std::uint64_t address) {
   const std::uint8_t frame_encoding = head.u8();
   const std::uint8_t count_encoding = head.u8();
   const std::uint8_t table_encoding = head.u8();
-  // Pairs of 32 bits, relative to the header: written by every linker.
+  // Requires pairs of 32 bits, relative to the header, which every linker writes.
   if (version != 1 || table_encoding != 0x3b || count_encoding == 0xff) return kNone;
   head.pointer(frame_encoding, table);
   std::uint64_t count = head.pointer(count_encoding, table);

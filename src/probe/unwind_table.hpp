@@ -1,5 +1,5 @@
-// Rules of .eh_frame: how to get from a frame to its caller's at one address. Reads tables that may be corrupt, through
-// a function that may fail, and neither trusts a length nor loops without a bound.
+// Rules of .eh_frame: how to get from a frame at one address to its caller's frame. Reads tables that may be corrupt
+// with a function that may fail, and neither trusts a length nor loops without a bound.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace vramtrack::probe {
 
-/// The caller's stack pointer (the "canonical frame address") when the frame is at the address.
+/// How to compute the caller's stack pointer (the "canonical frame address") when the frame is at the address.
 enum class Cfa : std::uint8_t {
   end,            ///< the outermost frame, or unknown: the stack ends here
   at_sp,          ///< sp + offset
@@ -17,7 +17,7 @@ enum class Cfa : std::uint8_t {
   signal,         ///< the kernel's frame of a signal handler: registers are above sp
   frame_pointer,  ///< no table: the chain of frame pointers, if it is valid
 };
-/// The caller's frame pointer.
+/// Where the caller's frame pointer is.
 enum class SavedFp : std::uint8_t {
   kept,     ///< still in the register
   at_cfa,   ///< saved at CFA + offset
@@ -34,8 +34,8 @@ struct Rule {
 
 using ReadMemory = bool (*)(std::uint64_t address, void* into, std::size_t bytes);
 
-/// `table`: address of the mapped .eh_frame_hdr. `address`: within the instruction whose rule is wanted; for a return
-/// address, one less than it. Cfa::frame_pointer if the table has no rule for it, or one that is not understood.
+/// `table`: address of the mapped .eh_frame_hdr. `address`: within the instruction to look up; for a return address,
+/// one less than it. Cfa::frame_pointer if the table has no rule for it, or one that is not understood.
 Rule find_rule(ReadMemory read, std::uint64_t table, std::uint64_t address);
 
 }  // namespace vramtrack::probe

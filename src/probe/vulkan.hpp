@@ -13,7 +13,7 @@ struct Instance {
   PFN_vkGetInstanceProcAddr get_proc;
   PFN_vkDestroyInstance destroy;
   PFN_vkGetPhysicalDeviceProperties properties;
-  PFN_vkGetPhysicalDeviceProperties2 properties_2;  ///< nullptr: Vulkan 1.0 without the extension
+  PFN_vkGetPhysicalDeviceProperties2 properties_2;  ///< nullptr in Vulkan 1.0 without the extension
   PFN_vkGetPhysicalDeviceMemoryProperties memory;
   PFN_vkGetPhysicalDeviceMemoryProperties2 memory_2;
 };
@@ -21,7 +21,7 @@ struct Instance {
 struct Device {
   VkDevice handle;
   int number;
-  /// By memory type: whether it is on the device.
+  /// Whether each memory type is on the device.
   std::array<bool, VK_MAX_MEMORY_TYPES> is_on_device;
   PFN_vkGetDeviceProcAddr get_proc;
   PFN_vkDestroyDevice destroy;
@@ -40,11 +40,11 @@ struct Device {
   PFN_vkDestroyImage destroy_image;
 };
 
-/// REQUIRES: a device that was created through the layer.
+/// REQUIRES: the device was created through the layer.
 Device& device_of(VkDevice handle);
-/// All memory of a device that is being destroyed has been freed.
+/// Call when all memory of a device that is being destroyed has been freed.
 void forget_memory_of(const Device& device);
-/// The layer's function for a device's `name`; nullptr: the next one's.
+/// The layer's own device function `name`; nullptr: use that of the next layer.
 PFN_vkVoidFunction memory_function(const char* name);
 
 }  // namespace vramtrack::probe::vulkan

@@ -87,7 +87,7 @@ VKAPI_ATTR void VKAPI_CALL destroy_instance(VkInstance handle, const VkAllocatio
   give_back(instance, sizeof(Instance));
 }
 
-/// Memory types by heap, and the device's number by its UUID.
+/// Fills in the memory types by heap, and the device's number by its UUID.
 void describe(const Instance& instance, VkPhysicalDevice physical, Device& device) {
   VkPhysicalDeviceMemoryProperties memory{};
   instance.memory(physical, &memory);
@@ -208,7 +208,7 @@ PFN_vkVoidFunction instance_function(const char* name) {
   return device_function(name);
 }
 
-/// Ours, if the next one in the chain has the function, too: a missing extension stays missing.
+/// Returns ours only if the next layer has the function, too, so that a missing extension stays missing.
 PFN_vkVoidFunction get_device_proc(VkDevice handle, const char* name) {
   const Device* device = find(devices, handle);
   PFN_vkVoidFunction next = device == nullptr ? nullptr : device->get_proc(handle, name);
@@ -233,7 +233,7 @@ Device& device_of(VkDevice handle) {
 
 }  // namespace vramtrack::probe::vulkan
 
-/// Not by the usual name: the probe is preloaded, and must not be mistaken for another layer's function.
+/// Avoids the usual name, because the probe is preloaded and must not be mistaken for another layer's function.
 extern "C" __attribute__((visibility("default"))) VkResult vramtrack_probe_vulkan(VkNegotiateLayerInterface* layer) {
   using namespace vramtrack::probe::vulkan;
   if (layer == nullptr || layer->sType != LAYER_NEGOTIATE_INTERFACE_STRUCT || layer->loaderLayerInterfaceVersion < 2)

@@ -1,5 +1,5 @@
-// Memory of Vulkan, and the buffers and images in it. Memory has no address on the device: each piece gets a synthetic
-// one, from 2^60 on, and resources bound to it are at their offset from there.
+// Vulkan's memory, and the buffers and images in it. Memory has no device address, so each piece gets a synthetic one,
+// from 2^60 on, and resources bound to it are at their offset from there.
 #include <atomic>
 #include <cstring>
 
@@ -26,7 +26,7 @@ Table<Memory> memories;
 /// The location of a buffer, or of a plane of an image.
 struct Binding {
   VkDeviceMemory memory = VK_NULL_HANDLE;
-  std::uint64_t base = 0;  ///< the memory's: its handle may have been reused
+  std::uint64_t base = 0;  ///< base of the memory, because its handle may have been reused
   std::uint64_t offset = 0;
 };
 Table<Binding> bindings;
@@ -41,7 +41,7 @@ constexpr std::uint64_t kPlanes = 3;
 template <class Handle>
 Key key_in(const Device& device, Handle handle, std::uint64_t plane = 0) {
   Key key = key_of(device.handle, handle);
-  key.owner += plane;  // handles of devices are addresses of a larger object
+  key.owner += plane;  // device handles are addresses of a larger object
   return key;
 }
 
@@ -88,7 +88,7 @@ VKAPI_ATTR VkResult VKAPI_CALL allocate(VkDevice handle, const VkMemoryAllocateI
   return result;
 }
 
-/// With everything that is bound to it.
+/// Forgets the memory and everything that is bound to it.
 void forget(Memory& memory) {
   for (std::size_t i = 0; i < memory.bound.count(); ++i) gave_back(Level::block, memory.base + memory.bound[i].begin);
   memory.bound.clear();
@@ -102,7 +102,7 @@ VKAPI_ATTR void VKAPI_CALL free(VkDevice handle, VkDeviceMemory memory, const Vk
   device.free(handle, memory, allocator);
 }
 
-/// Spans that were merged are recorded after the table's lock is released.
+/// Merged spans are recorded after the table's lock is released.
 constexpr std::size_t kMostReplaced = 64;
 
 void bound(const Device& device, Key resource, VkDeviceMemory memory, std::uint64_t offset, std::uint64_t bytes,
@@ -149,7 +149,7 @@ void bound_buffer(const Device& device, VkBuffer buffer, VkDeviceMemory memory, 
 }
 
 void bound_image(const Device& device, const VkBindImageMemoryInfo& info) {
-  if (!is_recording() || info.memory == VK_NULL_HANDLE) return;  // of a swapchain: its memory is the driver's
+  if (!is_recording() || info.memory == VK_NULL_HANDLE) return;  // a swapchain's memory belongs to the driver
   const auto* plane = find_next<VkBindImagePlaneMemoryInfo>(info.pNext, VK_STRUCTURE_TYPE_BIND_IMAGE_PLANE_MEMORY_INFO);
   VkMemoryRequirements2 needs{};
   needs.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2;

@@ -1,8 +1,8 @@
-// What the probe writes and the reader reads: the ring in shared memory and the records in it. Plain data of fixed
+// The format between the probe and the reader: the ring in shared memory and the records in it. Plain data of fixed
 // width, little-endian; the only header that the probe and the rest of vramtrack share. docs/formats/trace.md describes
 // the file that these records end up in.
 //
-//   ring file: | RingHeader, 4096 bytes | slot 0 | slot 1 | ... | slot capacity-1 |      32 bytes a slot
+//   ring file: | RingHeader, 4096 bytes | slot 0 | slot 1 | ... | slot capacity-1 |      32 bytes per slot
 #pragma once
 
 #include <algorithm>
@@ -26,13 +26,13 @@ enum class Call : std::uint8_t {
 /// The allocator of the memory. Blocks are within the driver's memory: their bytes are not counted twice.
 enum class Level : std::uint8_t {
   driver = 0,  ///< cuMemAlloc, vkAllocateMemory, clCreateBuffer
-  block = 1,   ///< a tensor's block of PyTorch, a buffer bound to Vulkan memory, an OpenCL sub-buffer
+  block = 1,   ///< a PyTorch tensor's block, a buffer bound to Vulkan memory, an OpenCL sub-buffer
 };
 
 enum class Memory : std::uint8_t {
   device = 0,
   managed = 1,  ///< moves between host and device (cuMemAllocManaged, shared virtual memory)
-  host = 2,     ///< pinned host memory: is counted apart
+  host = 2,     ///< pinned host memory, counted separately
   mapped = 3,   ///< another process's or API's, mapped here and not owned
 };
 
@@ -68,23 +68,23 @@ enum class Record : std::uint8_t {
   mark = 10,      ///< `stack`: text; a moment that the program or its user named
   refused = 11,   ///< bytes that a limit refused; address: bytes held; call, device, stack
   failed = 12,    ///< bytes that the API refused; address: free bytes of the device, if queried; call, device, stack
-  totals = 13,    ///< of a device: address: allocated bytes, bytes: reserved bytes; as reported by the framework
+  totals = 13,    ///< for a device: address: allocated bytes, bytes: reserved bytes; as reported by the framework
   lost = 14,      ///< a: records that found no space before this one
-  sampling = 15,  ///< from here on about one block per `bytes` bytes is recorded (0: every one)
+  sampling = 15,  ///< from here on, about one block per `bytes` bytes is recorded (0: every one)
   limit = 16,     ///< from here on: bytes: the limit (0: none); address: the soft limit
   // 17: not used.
-  end = 18,     ///< from here on the process ends in order: the interpreter frees its memory
+  end = 18,     ///< the process ends in order from here on: the interpreter frees its memory
   label = 19,   ///< description of the block at `address`; `stack`: text of its name (0: none); bytes: of the category
   exit = 20,    ///< the process ends in order: destructors follow
   onward = 21,  ///< the recording ends here and the process continues: its last frees are not an exit
   kept = 22,    ///< what keeps the block at `address`; `number`: text; bytes: all that it keeps; see kLookEnd
 };
 
-/// One record. `head` is stored last with release order: a reader that finds zero finds nothing yet.
+/// One record. `head` is stored last with release order: a reader that finds zero finds no record yet.
 struct Slot {
   std::uint64_t head = 0;  ///< record | call << 8 | device << 16 | flags << 24 | stack << 32
   std::uint64_t a =
-      0;  ///< of alloc, free, refused, failed, mark, totals, label, end, exit, kept: time_us | thread << 48
+      0;  ///< for alloc, free, refused, failed, mark, totals, label, end, exit, kept: time_us | thread << 48
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
 };
@@ -108,17 +108,17 @@ constexpr int device_of(const Slot& slot) {
 constexpr std::uint8_t flags_of(const Slot& slot) {
   return static_cast<std::uint8_t>(slot.head >> 24U & 0xffU);
 }
-/// For a stack, text or code object.
+/// The number of a stack, text or code object.
 constexpr std::uint32_t number_of(const Slot& slot) {
   return static_cast<std::uint32_t>(slot.head >> 32U);
 }
 
 // Record::frame: flags below; a: index in the stack | frames in the stack << 32. The native frames come first, then the
-// Python frames, each innermost first: whoever reads merges them, since he knows which native frames are the
-// interpreter's loop (_PyEval_EvalFrameDefault). Of a stack that was too deep the outermost frames of its kind are
+// Python frames, each innermost first; the reader merges them, because it knows which native frames are the
+// interpreter's loop (_PyEval_EvalFrameDefault). If a stack was too deep, its outermost frames of that kind are
 // missing. native: address: the return address; Python: address: number of the code object, bytes: line.
 inline constexpr std::uint8_t kPythonFrame = 1;
-/// The last Python frame that one call of the interpreter's loop runs: the native frames after it called that loop.
+/// The last Python frame run by one call of the interpreter's loop: the native frames after it called that loop.
 inline constexpr std::uint8_t kEntryFrame = 2;
 // Record::text: a: offset | length of the whole text << 32; address and bytes: 16 bytes of it.
 inline constexpr std::size_t kTextBytes = 16;
@@ -126,15 +126,15 @@ inline constexpr std::size_t kTextBytes = 16;
 inline constexpr std::uint8_t kNotice = 1;  ///< not a moment of the program: reports what the probe cannot see, and why
 // Record::alloc: flags.
 inline constexpr std::uint8_t kEstimated = 1;  ///< the API does not report the size: it was computed
-// Record::kept: flags. A search writes its keepers, each of them once for each of some of the blocks that it keeps.
+// Record::kept: flags. A search writes its keepers, each one once for each of a sample of its blocks.
 inline constexpr std::uint8_t kLookEnd = 1;       ///< the search is over: address: objects found, bytes: duration in
-                                                  ///< microseconds; `number`: text of why it is not complete, 0: it is
+                                                  ///< microseconds; `number`: why it is incomplete (0: it is complete)
 inline constexpr std::uint8_t kRootedKeeper = 2;  ///< the text leads to a variable, not to an object without a name
 inline constexpr std::uint8_t kGraphKeeper = 4;   ///< some of what it keeps has a graph of autograd, which keeps others
-inline constexpr std::uint8_t kUnheldBlock = 8;   ///< no keeper: Python has an object for it, that nothing refers to
-inline constexpr std::uint8_t kUnaskedBlock = 16;  ///< no keeper: Python has an object for it, that was not asked about
+inline constexpr std::uint8_t kUnheldBlock = 8;   ///< no keeper: Python has an object for it to which nothing refers
+inline constexpr std::uint8_t kUnaskedBlock = 16;  ///< no keeper: Python has an object for it that was not searched
 // Record::process: flags.
-inline constexpr std::uint64_t kForked = 1;  ///< the parent had a ring of its own
+inline constexpr std::uint64_t kForked = 1;  ///< the parent had its own ring
 
 constexpr std::uint64_t when(std::uint64_t time_us, std::uint16_t thread) {
   return (time_us & 0xffff'ffff'ffffU) | static_cast<std::uint64_t>(thread) << 48U;
@@ -149,8 +149,8 @@ constexpr std::uint16_t thread_of(const Slot& slot) {
 inline constexpr std::uint64_t kRingMagic = 0x31474e4952545256;  ///< "VRTRING1"
 inline constexpr std::uint32_t kWireVersion = 1;
 inline constexpr std::size_t kRingHeaderBytes = 4096;
-/// Slots of a ring whose size is not limited, 16 MiB: the records that a reader with an interval of 50 ms can miss at
-/// 10 million per second.
+/// Slots of a ring without a size limit, 16 MiB: the records written within a reader's interval of 50 ms at 10 million
+/// per second.
 inline constexpr std::uint64_t kRingSlots = 1U << 19U;
 inline constexpr std::uint64_t kFewestRingSlots = 1U << 11U;
 inline constexpr std::size_t kMostDevices = 32;
@@ -163,7 +163,7 @@ struct HeldBytes {
   std::atomic<std::int64_t> block;
 };
 
-/// The first page of a ring. Fields that both sides write at run time are atomic; nobody waits.
+/// The first page of a ring. Fields that both sides write at run time are atomic; neither side waits.
 struct RingHeader {
   std::uint64_t magic = kRingMagic;
   std::uint32_t version = kWireVersion;
@@ -177,7 +177,7 @@ struct RingHeader {
   // Set by the launcher, read by the probe before each allocation.
   alignas(64) std::atomic<std::uint64_t> limit_bytes;  ///< 0: none
   std::atomic<std::uint64_t> soft_limit_bytes;
-  std::atomic<std::uint64_t> mark_requests;  ///< incremented: the probe writes what it holds now
+  std::atomic<std::uint64_t> mark_requests;  ///< incremented: the probe writes what it now holds
   std::atomic<std::uint32_t> recording;      ///< 0: hooks pass through
   std::array<HeldBytes, kMostDevices> held;
   /// The peak held on each device above the soft limit, since the limit was set; 0: it was never exceeded.
@@ -195,14 +195,14 @@ constexpr std::uint64_t ring_slots(std::uint64_t bytes) {
   return std::min(kRingSlots, std::bit_floor((bytes - kRingHeaderBytes) / sizeof(Slot)));
 }
 /// "spare.0" and so on in the folder of the rings: empty files of the size of a ring, provided by the launcher. A
-/// process takes one by locking it. Without one it creates its own file; but that may be no larger than the process's
-/// file size limit (RLIMIT_FSIZE), which does not apply to a file that already has its size.
+/// process takes one by locking it. Without one, it creates its own file, which may be no larger than the process's
+/// file size limit (RLIMIT_FSIZE); that limit does not affect a file that already has its size.
 inline constexpr char kSpareRing[] = "/spare.";
 inline constexpr std::uint64_t kSpareRings = 16;
-/// "unrecorded.PID.START" in that folder: a symbolic link by a process that has no ring. Its target, to which no file
-/// size limit applies, is "ERRNO LIMIT COMMAND": LIMIT is the limit in bytes that it obeys nevertheless (0: none).
+/// "unrecorded.PID.START" in that folder: a symbolic link created by a process without a ring. Its target, to which no
+/// file size limit applies, is "ERRNO LIMIT COMMAND": LIMIT is the limit in bytes that it obeys nevertheless (0: none).
 inline constexpr char kUnrecorded[] = "unrecorded.";
-/// In that folder: the Python source with which the probe searches for what keeps memory (kept.hpp); without it there
+/// In that folder: the Python source with which the probe searches for what keeps memory (kept.hpp); without it, there
 /// are no searches.
 inline constexpr char kKeptScript[] = "/kept.py";
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);

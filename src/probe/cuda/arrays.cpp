@@ -1,4 +1,4 @@
-// Arrays: memory in the layout of textures, whose size the driver seldom reports.
+// Arrays: memory in the layout of textures, with a size that the driver seldom reports.
 #include "probe/cuda/array_bytes.hpp"
 #include "probe/cuda/cuda.hpp"
 
@@ -17,7 +17,7 @@ VRAMTRACK_CUDA_EXPORT CUresult cuMipmappedArrayGetMemoryRequirements(ArrayRequir
 
 namespace {
 
-/// As reported by the driver, else computed. Memory that is bound later is counted where it is created.
+/// The size as reported by the driver, else computed. Memory that is bound later is counted where it is created.
 template <class Requirements>
 Taken taken(Requirements requirements, void* array, int device, std::uint64_t computed_bytes) {
   ArrayRequirements wanted{};

@@ -1,5 +1,5 @@
-// Contexts: destroying one frees what it owns. An address that a context frees can be reused only by later driver
-// calls, so the context's memory is recorded as freed before it is destroyed.
+// Contexts: destroying one frees the memory that it owns. An address that a context frees can be reused only by later
+// driver calls, so the context's memory is recorded as freed before it is destroyed.
 #include "probe/cuda/measured.hpp"
 
 using namespace vramtrack::probe;
@@ -19,7 +19,7 @@ CUresult create(CUcontext* context, CUdevice device, CallDriver call_driver) {
   });
 }
 
-/// Only afterwards is it known whether the context is gone: others may have retained it, too.
+/// Whether the context is gone is known only afterwards, because others may have retained it, too.
 template <class CallDriver>
 CUresult release_primary(CUdevice device, CallDriver call_driver) {
   const CUresult code = call_driver();
@@ -61,7 +61,7 @@ VRAMTRACK_CUDA_EXPORT CUresult cuCtxDestroy(CUcontext context) {
 VRAMTRACK_CUDA_EXPORT CUresult cuCtxDestroy_v2(CUcontext context) {
   return destroy(context, [&] { return REAL(cuCtxDestroy_v2)(context); });
 }
-/// Reference-counted: only the last release frees the memory. One more for the current context.
+/// Contexts are reference-counted: only the last release frees the memory. This adds a reference to the current one.
 VRAMTRACK_CUDA_EXPORT CUresult cuCtxAttach(CUcontext* context, unsigned flags) {
   const CUresult code = REAL(cuCtxAttach)(context, flags);
   if (code == kSuccess && context != nullptr) context_attached(*context);

@@ -26,18 +26,18 @@ enum class Symbol : std::uint32_t {
 #undef VRAMTRACK_CUDA_SYMBOL
 };
 
-/// Whether there is a driver: the one that VRAMTRACK_PROBE_DRIVER names or, without it, what the loader finds in this
-/// process under `name`. Opens it.
+/// Whether there is a driver: the one that VRAMTRACK_PROBE_DRIVER names or, without it, the one that the loader finds
+/// in this process under `name`. Opens it.
 bool has_driver(const char* name);
 /// The driver's function; the driver is opened at the first call. Never nullptr: functions that the driver lacks return
 /// CUDA_ERROR_NOT_FOUND, or CUDA_ERROR_NO_DEVICE without a driver. Any thread.
 void* driver_function(Symbol symbol);
-/// nullptr: the driver does not have it.
+/// The same; nullptr if the driver does not have it.
 void* driver_function_if_any(Symbol symbol);
 /// From now on, `function`, returned by the driver's resolver, is the driver's function.
 void remember_function(Symbol symbol, void* function);
 
-/// The driver's own function of that name, which must be declared.
+/// The driver's own function with that name, which must be declared.
 #define REAL(name)                      \
   (reinterpret_cast<decltype(::name)*>( \
       ::vramtrack::probe::cuda::driver_function(::vramtrack::probe::cuda::Symbol::name)))
@@ -60,11 +60,11 @@ struct Taken {
   std::uint64_t address = 0, bytes = 0;
   std::uint8_t flags = 0;
 };
-/// Whether destroying the current context frees it.
+/// Whether destroying the current context frees the memory.
 enum class Life { of_context, of_device };
 
-/// One hooked allocation of about `bytes` on `device` (-1: of the host): refused if a limit requires it, else runs
-/// `call_driver`, and `taken` returns the result.
+/// One hooked allocation of about `bytes` on `device` (-1: the host). Refuses it if a limit requires that, else runs
+/// `call_driver`; `taken` returns the result.
 template <class CallDriver, class TakenOf>
 CUresult allocate(Call call, int device, std::uint64_t bytes, Life life, CallDriver call_driver, TakenOf taken_of) {
   Hook hook(call);
@@ -87,7 +87,7 @@ CUresult allocate(Call call, int device, std::uint64_t bytes, Life life, CallDri
   return code;
 }
 
-/// One hooked free: recorded before the driver gets the address, and undone if it fails.
+/// One hooked free: recorded before the driver gets the address, and restored if the call fails.
 template <class CallDriver>
 CUresult release(std::uint64_t address, CallDriver call_driver) {
   const std::uint64_t owner = disown(address);

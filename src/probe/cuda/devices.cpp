@@ -25,10 +25,10 @@ VRAMTRACK_CUDA_EXPORT CUresult cuMemGetInfo_v2(std::size_t* free_bytes, std::siz
 namespace vramtrack::probe::cuda {
 namespace {
 
-/// Devices that the ring knows; bit i is device i.
+/// Devices that have a record in the ring; bit i is device i.
 std::atomic<std::uint32_t> introduced{0};
 
-/// "GPU-01234567-89ab-...", as NVML writes it.
+/// Writes the UUID as NVML does: "GPU-01234567-89ab-...".
 void write_uuid(Line<64>& line, const CUuuid& uuid, const char* prefix) {
   constexpr char kDigits[] = "0123456789abcdef";
   line.add(prefix);
@@ -89,7 +89,7 @@ void introduce(int device) {
 
 using namespace vramtrack::probe::cuda;
 
-/// Nothing is opened here: many programs check whether there is a GPU, and then do not use it.
+/// Opens nothing, because many programs check whether there is a GPU and then do not use it.
 VRAMTRACK_CUDA_EXPORT CUresult cuInit(unsigned flags) {
   static std::atomic<bool> is_registered{false};
   if (!is_registered.exchange(true)) pthread_atfork(nullptr, nullptr, after_fork);

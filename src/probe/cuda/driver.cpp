@@ -1,5 +1,5 @@
-// The driver itself: opened when a program opens it, or at the first call. If `vramtrack run` found it, by its path:
-// the preloaded library then has the driver's name, and any request for that name finds this library.
+// The driver itself: opened when a program opens it, or at the first call. If `vramtrack run` found it, it is opened by
+// path, because the preloaded library then has the driver's name, and any request for that name finds this library.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -54,12 +54,12 @@ void warn_missing() {
   warn(line.add(" cannot be opened, so that this program finds no GPU").view());
 }
 
-/// Without our own lock: the loader has one, and returns the same handle for a second request. null: no driver.
+/// Needs no lock of its own: the loader has one, and returns the same handle for a second request. Null: no driver.
 link_map* open_driver(const char* name) {
   const char* path = configured_path();
   // A handle of glibc's loader is the object's link_map.
   auto* opened = static_cast<link_map*>(open_library(path != nullptr ? path : name));
-  // A probe, this one or another, would call itself endlessly.
+  // A probe, whether this one or another, would call itself endlessly.
   if (opened != nullptr && symbol_of(opened->l_addr, opened->l_ld, "vramtrack_probe_mark") != nullptr) return nullptr;
   link_map* known = the_driver.load(std::memory_order_acquire);
   while (opened != nullptr && (known == nullptr || known == kMissing))
@@ -67,7 +67,7 @@ link_map* open_driver(const char* name) {
   return known == kMissing ? nullptr : known;
 }
 
-/// For a call. A missing driver is reported once.
+/// The driver for a call. A missing driver is reported once.
 link_map* driver_of_calls() {
   link_map* driver = the_driver.load(std::memory_order_acquire);
   if (driver == nullptr) {
@@ -81,7 +81,7 @@ link_map* driver_of_calls() {
 }  // namespace
 }  // namespace vramtrack::probe::cuda
 
-/// By number of the symbol; nullptr: not looked up yet. The trampolines read it.
+/// The functions by number of the symbol; nullptr: not looked up yet. The trampolines read this.
 extern "C" {
 __attribute__((visibility("hidden"))) std::atomic<void*>
     vramtrack_cuda_functions[vramtrack::probe::cuda::kCount + vramtrack::probe::cuda::kSpares];

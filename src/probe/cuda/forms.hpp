@@ -6,18 +6,18 @@
 
 namespace vramtrack::probe::cuda {
 
-/// Flag of the driver's resolver: functions whose default stream is the thread's.
+/// Flag of the driver's resolver: functions that use the thread's default stream.
 inline constexpr std::uint64_t kPerThreadStream = 2;
 
 /// One form of a hooked call (hooks.def).
 struct Form {
   const char* name;
-  int version;  ///< version of CUDA that introduced it
+  int version;  ///< the version of CUDA that introduced it
   bool is_per_thread;
 };
 
-/// The newest form among `count` of that name that is available to a program of CUDA `version` and that, according to
-/// is_it(index), the driver returned; `count`: none of them, so that the driver's own answer remains. A
+/// The newest of `count` forms of that name that is available to a program for CUDA `version` and that, according to
+/// is_it(index), the driver returned. Returns `count` if there is none; the driver's own answer then remains. A
 /// per-thread-stream form takes precedence if it was requested.
 template <class IsIt>
 std::size_t form_of(const Form* forms, std::size_t count, const char* name, int version, std::uint64_t flags,

@@ -11,7 +11,7 @@ namespace {
 
 /// Devices on which graphs allocate; bit i is device i.
 std::atomic<std::uint32_t> devices{0};
-/// The memory recorded for each.
+/// The memory recorded for each device.
 std::atomic<std::uint64_t> recorded[kMostDevices];
 
 std::uint64_t key_of_device(int device) {
@@ -25,7 +25,7 @@ void look_at(int device) {
   if (recorded[device].exchange(bytes, std::memory_order_relaxed) == bytes) return;
   gave_back(Level::driver, key_of_device(device));
   if (bytes == 0) return;
-  // A limit cannot refuse what a graph has already taken. It counts, so that the next allocation is refused.
+  // A limit cannot refuse memory that a graph has already taken. It counts, so the next allocation is refused.
   introduce(device);
   took_block(Call::cu_graph_memory, device, key_of_device(device), bytes);
 }

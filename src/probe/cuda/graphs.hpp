@@ -1,12 +1,12 @@
 // Memory that CUDA graphs allocate when they run. The driver reports how much a device reserves for them, but not for
-// which graph: it is one holding per device, with the stack of the launch that changed it.
+// which graph, so it is one holding per device, with the stack of the launch that changed it.
 #pragma once
 
 namespace vramtrack::probe::cuda {
 
-/// A graph got a node that allocates on the device: from now on, launches check the memory that graphs reserve there.
+/// Call when a graph gets a node that allocates on the device. From then on, launches check its reserve for graphs.
 void graph_allocates(int device);
-/// In a child after a fork.
+/// Call in a child after a fork.
 void forget_graphs();
 
 }  // namespace vramtrack::probe::cuda

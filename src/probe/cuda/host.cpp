@@ -1,4 +1,4 @@
-// Pinned host memory: is counted apart, which no device limit counts.
+// Pinned host memory is counted separately, and not against a device limit.
 #include "probe/cuda/cuda.hpp"
 
 using namespace vramtrack::probe;

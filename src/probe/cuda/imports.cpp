@@ -1,5 +1,5 @@
 // Memory of another process or API that is mapped here: not owned, so it counts neither as held nor against a limit. It
-// keeps its owner's memory alive until it is closed.
+// keeps its owner's memory alive until it is closed here.
 #include "probe/cuda/imports.hpp"
 
 #include "probe/cuda/cuda.hpp"
@@ -24,17 +24,17 @@ VRAMTRACK_CUDA_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr* begin, std::
 
 namespace {
 
-/// How often each handle is open, by its address: opened again, it is the same memory.
+/// How often each handle is open, by its address: opening it again returns the same memory.
 Table<int> opened;
 
-/// false: it was already open.
+/// False if it was already open.
 bool opened_first(std::uint64_t address) {
   if (opened.update({0, address}, [](int& times) { ++times; })) return false;
   opened.put({0, address}, 1);
   return true;
 }
 
-/// false: it is still open.
+/// False if it is still open.
 bool closed_last(std::uint64_t address) {
   int left = 0;
   if (!opened.take({0, address}, left) || --left == 0) return true;

@@ -1,7 +1,7 @@
-// What the driver takes without reporting how much: contexts, code that is loaded, graphs that are made ready to run.
-// It is what the device has less of after the call, without what this process allocated meanwhile. Other processes that
-// allocate at that moment are counted with it, so that the size is an estimate. Where a device has no context yet,
-// nobody can be asked before the call: its first context is not measured.
+// Memory that the driver takes without reporting how much: contexts, loaded code, instantiated graphs. It is the
+// decrease of the device's free memory over the call, less what this process allocated meanwhile. It includes what
+// other processes allocate at that moment, so the size is an estimate. On a device without a context, the driver cannot
+// be queried before the call, so its first context is not measured.
 #include "probe/cuda/measured.hpp"
 
 using namespace vramtrack::probe;
@@ -13,7 +13,7 @@ VRAMTRACK_CUDA_EXPORT CUresult cuThreadExchangeStreamCaptureMode(int* mode);
 namespace vramtrack::probe::cuda {
 namespace {
 
-/// 0: not known. While a stream is captured, the driver refuses calls that could wait; this one is documented not to.
+/// The free memory; 0: unknown. While a stream is captured, the driver refuses calls that could wait, but not this one.
 std::uint64_t free_now() {
   constexpr int kRelaxed = 2;
   int mode = kRelaxed;

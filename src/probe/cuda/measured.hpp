@@ -1,26 +1,26 @@
-// How much device memory a call takes that does not report it: the difference of what the device has free.
+// Measures the device memory taken by a call that does not report it: the decrease of the device's free memory.
 #pragma once
 
 #include "probe/cuda/cuda.hpp"
 
 namespace vramtrack::probe::cuda {
 
-/// From before a call to after it, in one thread. Two questions to the driver, some 10 us each.
+/// Lives from before a call until after it, in one thread. Queries the driver twice, some 10 us each.
 class Measure {
  public:
-  /// `device`: on which the call takes memory. Without a current context on it there is no answer.
+  /// `device`: the device on which the call takes memory. It needs a current context there.
   explicit Measure(int device);
-  /// 0: nothing, or not known.
+  /// The bytes taken; 0: none, or unknown.
   [[nodiscard]] std::uint64_t taken_bytes() const;
 
  private:
   int device_;
   std::uint64_t free_before_;
-  std::uint64_t held_before_;  ///< by this process, as it is recorded
+  std::uint64_t held_before_;  ///< held by this process, as recorded
 };
 
-/// One hooked call that makes `handle` and takes memory of unknown size for it: recorded if it took any. No limit
-/// refuses it; it counts, so that the next allocation is refused.
+/// One hooked call that creates `handle` and takes an unknown amount of memory for it: recorded if it took any. No
+/// limit refuses it, but it counts, so the next allocation is refused.
 template <class CallDriver>
 CUresult take_measured(Call call, int device, Life life, void** handle, CallDriver call_driver) {
   Hook hook(call);

@@ -15,12 +15,12 @@ namespace {
 
 constexpr std::string_view kDriver = "libcuda.so";
 
-/// In libdl before glibc 2.34.
+/// dlopen is in libdl before glibc 2.34.
 void* find_dlopen() {
   return find_function("libc.so.", "dlopen");
 }
 
-/// "libcuda.so", and paths that end in libcuda.so.1 or libcuda.so.580.65.06.
+/// Whether it is "libcuda.so", or a path that ends in libcuda.so.1 or libcuda.so.580.65.06.
 bool names_driver(const char* path) {
   const std::string_view name = file_name(path);
   if (!name.starts_with(kDriver)) return false;
@@ -33,7 +33,7 @@ bool names_driver(const char* path) {
 extern "C" {
 __attribute__((visibility("hidden"))) std::atomic<void*> vramtrack_real_dlopen{nullptr};
 
-/// The name to open instead of `name`: for the driver's names this library's path, if there is a driver, so that a
+/// The name to open instead of `name`: this library's path for the driver's names if there is a driver, so that a
 /// program without one sees no change. A driver that opens another one (as in WSL) gets what it requests.
 __attribute__((visibility("hidden"))) const char* vramtrack_name_to_open(const char* name, const void* caller) {
   using namespace vramtrack::probe;
@@ -52,7 +52,7 @@ namespace vramtrack::probe::cuda {
 void* open_library(const char* path) {
   if (void* found = find_dlopen(); found != nullptr)
     return reinterpret_cast<void* (*)(const char*, int)>(found)(path, RTLD_LAZY | RTLD_LOCAL);
-  // Before glibc 2.34, a program that does not link libdl still has the loader.
+  // Before glibc 2.34, a program that is not linked with libdl still has the loader.
   constexpr int kAsDlopen = static_cast<int>(0x80000000U);
   if (void* found = find_function("libc.so.", "__libc_dlopen_mode"); found != nullptr)
     return reinterpret_cast<void* (*)(const char*, int)>(found)(path, RTLD_LAZY | kAsDlopen);

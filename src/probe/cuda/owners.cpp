@@ -11,8 +11,8 @@ VRAMTRACK_CUDA_EXPORT CUresult cuCtxGetCurrent(CUcontext* context);
 namespace vramtrack::probe::cuda {
 namespace {
 
-/// Tables of their own, in which nothing is counted.
-HoldingTable contexts;  ///< `bytes`: references
+/// Separate tables, which count nothing.
+HoldingTable contexts;  ///< `bytes`: number of references
 HoldingTable owners;    ///< `bytes`: the owner
 std::atomic<bool> has_contexts{false}, has_owners{false};
 
@@ -29,7 +29,7 @@ bool is_of_pool(Call call) {
          call == Call::cu_mem_pool_import_pointer;
 }
 
-/// For a primary context: no pointer is as small.
+/// The owner number for a primary context; no pointer is this small.
 std::uint64_t primary_owner(int device) {
   return static_cast<std::uint64_t>(device) + 1;
 }

@@ -8,25 +8,25 @@
 
 namespace vramtrack::probe::cuda {
 
-/// cuCtxCreate made it.
+/// Call when cuCtxCreate has created `context`.
 void context_began(CUcontext context);
-/// cuCtxAttach: one more reference to a context that cuCtxCreate made.
+/// Call when cuCtxAttach has added a reference to a context that cuCtxCreate created.
 void context_attached(CUcontext context);
 /// Before cuCtxDetach releases one reference: everything in the context is freed with its last reference. Returns the
 /// number of references; 0: cuCtxCreate did not create it.
 std::uint64_t context_detaches(CUcontext context);
-/// The driver refused the call.
+/// Call if the driver then refused cuCtxDetach.
 void context_kept(CUcontext context, std::uint64_t references);
-/// After an allocation in the current context. `device`: the context's.
+/// Call after an allocation in the current context. `device`: that of the context.
 void own(std::uint64_t address, int device, bool is_host);
-/// Before a free. Returns the owner, for own_again() if it fails; 0: none was recorded.
+/// Call before a free. Returns the owner, for own_again() if the free fails; 0: none was recorded.
 std::uint64_t disown(std::uint64_t address);
 void own_again(std::uint64_t address, std::uint64_t owner);
-/// Everything in the context has been freed.
+/// Call when everything in the context has been freed.
 void context_ended(CUcontext context);
-/// Everything in the primary context of the device has been freed; including its pools, if it was reset.
+/// Call when everything in the primary context of the device has been freed, including its pools if it was reset.
 void primary_context_ended(int device, bool with_pools);
-/// In a child after a fork.
+/// Call in a child after a fork.
 void forget_owners();
 
 }  // namespace vramtrack::probe::cuda

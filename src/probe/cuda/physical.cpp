@@ -44,7 +44,7 @@ Move PhysicalMemory::map(std::uint64_t handle, std::uint64_t address, std::uint6
   return move;
 }
 
-/// The first one there; contiguous mappings are found without a search.
+/// The address of the first mapping in the range; contiguous mappings are found without a search.
 std::uint64_t PhysicalMemory::next_mapping(std::uint64_t from, std::uint64_t end) const {
   if (Mapping there; mappings_.find(at(from), there)) return from;
   std::uint64_t first = end;

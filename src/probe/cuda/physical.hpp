@@ -1,5 +1,5 @@
 // Physical memory of the driver's virtual memory management: it lives until all of its handles are released and nothing
-// maps it or binds it to a multicast object. It is recorded at its first mapping, so that a framework's blocks lie
+// maps it or binds it to a multicast object. It is recorded at its first mapping, so that a framework's blocks are
 // within it, and under a separate key while nothing maps it.
 #pragma once
 
@@ -23,28 +23,28 @@ struct Move {
 /// Thread-safe; constant initialisation.
 class PhysicalMemory {
  public:
-  /// A handle of new memory. `bytes` 0: unknown until it is mapped. Returns the key that it is recorded under.
+  /// Adds a handle for new memory. `bytes` 0: unknown until it is mapped. Returns the key under which it is recorded.
   std::uint64_t create(std::uint64_t handle, std::uint64_t bytes, Call call, int device);
-  /// One more reference: the driver returned `handle` for the mapping that contains `address`.
+  /// Adds a reference: the driver returned `handle` for the mapping that contains `address`.
   void retain(std::uint64_t handle, std::uint64_t address);
   Move map(std::uint64_t handle, std::uint64_t address, std::uint64_t bytes);
-  /// Removes the first mapping in [address, end) and moves `address` after it. false: there is none.
+  /// Removes the first mapping in [address, end) and moves `address` after it. False if there is none.
   bool unmap(std::uint64_t& address, std::uint64_t end, Move& move);
 
-  /// `memory`, a handle or a mapped address, is bound to the multicast object `group` at `offset`.
+  /// Records that `memory`, a handle or a mapped address, is bound to the multicast object `group` at `offset`.
   void bind(std::uint64_t group, std::uint64_t offset, std::uint64_t memory);
   void bind_address(std::uint64_t group, std::uint64_t offset, std::uint64_t address);
-  /// Removes the first binding of a device's memory to `group` in [offset, offset + bytes). false: there is none.
+  /// Removes the first binding of a device's memory to `group` in [offset, offset + bytes). False if there is none.
   bool unbind(std::uint64_t group, int device, std::uint64_t offset, std::uint64_t bytes, Move& move);
-  /// Removes the first binding to a destroyed multicast object. false: there is none. Cheap if nothing is bound.
+  /// Removes the first binding to a destroyed multicast object. False if there is none. Cheap if nothing is bound.
   bool unbind_from_gone(Move& move);
 
   struct Released;
-  /// Before the driver is called.
+  /// Call before the driver's function.
   Released release(std::uint64_t handle);
-  /// The driver refused the call.
+  /// Call if the driver refused.
   void undo(const Released& released);
-  /// In a child after a fork.
+  /// Call in a child after a fork.
   void reset();
 
  private:
@@ -72,7 +72,7 @@ class PhysicalMemory {
   [[nodiscard]] std::uint64_t next_mapping(std::uint64_t from, std::uint64_t end) const;
   [[nodiscard]] std::uint64_t mapping_of(std::uint64_t physical) const;
 
-  Spin spin_;  ///< over all tables
+  Spin spin_;  ///< guards all tables
   std::uint64_t last_ = 0;
   Table<Handle> handles_;
   Table<Mapping> mappings_;
@@ -82,7 +82,7 @@ class PhysicalMemory {
 };
 
 struct PhysicalMemory::Released {
-  std::uint64_t handle = 0;  ///< 0: not known
+  std::uint64_t handle = 0;  ///< 0: unknown
   Handle before;
   Physical physical_before;
   Move move;

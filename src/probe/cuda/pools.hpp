@@ -3,7 +3,7 @@
 
 namespace vramtrack::probe::cuda {
 
-/// In a child after a fork.
+/// Call in a child after a fork.
 void forget_pools();
 
 }  // namespace vramtrack::probe::cuda

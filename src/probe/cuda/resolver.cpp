@@ -1,5 +1,5 @@
 // cuGetProcAddress: calls the driver first, so that the program sees its status, its versions and its errors; then
-// replaces a hooked function by its hook. The driver also identifies the form of a name that it returned: it is queried
+// replaces a hooked function by its hook. To identify the form of a name that it returned, the driver is also queried
 // for the form that the hook replaces, and only the same answer is replaced. A newer form of a name, which may have
 // other arguments, is passed on unchanged.
 #include "probe/cuda/cuda.hpp"

@@ -1,5 +1,5 @@
 // Memory whose allocation and free are ordered by a stream. Counts allocations, not the reserve of a pool. While a
-// stream is captured nothing is allocated or freed: the calls become nodes of a graph, whose memory graphs.cpp counts.
+// stream is captured, nothing is allocated or freed: the calls become nodes of a graph; graphs.cpp counts its memory.
 #include "probe/cuda/cuda.hpp"
 #include "probe/cuda/graphs.hpp"
 #include "probe/cuda/pools.hpp"
@@ -26,7 +26,7 @@ Key key_of_pool(CUmemoryPool pool) {
   return {0, reinterpret_cast<std::uint64_t>(pool)};
 }
 
-/// A pool whose creation was not seen belongs to a device.
+/// A pool with no recorded creation belongs to a device.
 int device_of(CUmemoryPool pool) {
   int device = -1;
   if (!is_recording() || pools.find(key_of_pool(pool), device)) return device;
@@ -145,7 +145,7 @@ VRAMTRACK_CUDA_EXPORT CUresult cuMemPoolTrimTo(CUmemoryPool pool, std::size_t ke
   record_pool(call_of_pool(device), device, pool, true);
   return code;
 }
-/// Memory of another process's pool; freed by cuMemFreeAsync like our own.
+/// Imports memory of another process's pool; cuMemFreeAsync frees it like our own.
 VRAMTRACK_CUDA_EXPORT CUresult cuMemPoolImportPointer(CUdeviceptr* into, CUmemoryPool pool, void* shared) {
   constexpr int kRangeSize = 12;
   return allocate(

@@ -1,6 +1,6 @@
-// Every name that the driver exports, as a jump to the driver's own function that leaves all arguments in place. Weak:
-// hooks that define some of these names take precedence in linking. The first call through each looks it up. Spare ones
-// have a name only in a copy of this library; vramtrack_spare_offsets contains the offset of each one.
+// Defines every name that the driver exports as a jump to the driver's own function that leaves all arguments in place.
+// They are weak, so hooks with some of these names take precedence in linking. The first call looks the function up.
+// Spare ones have a name only in a copy of this library; vramtrack_spare_offsets contains the offset of each.
 #if defined(__x86_64__)
 asm(R"(
   .text

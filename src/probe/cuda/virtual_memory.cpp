@@ -69,7 +69,7 @@ VRAMTRACK_CUDA_EXPORT CUresult cuMemImportFromShareableHandle(Handle* into, void
   return code;
 }
 
-/// Owns no memory: it binds that of several devices.
+/// A multicast object owns no memory: it binds that of several devices.
 VRAMTRACK_CUDA_EXPORT CUresult cuMulticastCreate(Handle* into, const MulticastProperties* properties) {
   const int device = current_device();
   return allocate(
@@ -80,7 +80,7 @@ VRAMTRACK_CUDA_EXPORT CUresult cuMulticastCreate(Handle* into, const MulticastPr
       });
 }
 
-/// Bound memory outlives its handle and mapping: until it is unbound, or the multicast object is destroyed.
+/// Bound memory outlives its handle and mapping, until it is unbound or the multicast object is destroyed.
 VRAMTRACK_CUDA_EXPORT CUresult cuMulticastBindMem(Handle group, std::size_t offset, Handle memory, std::size_t from,
                                                   std::size_t bytes, unsigned long long flags) {
   const CUresult code = REAL(cuMulticastBindMem)(group, offset, memory, from, bytes, flags);
@@ -106,7 +106,7 @@ VRAMTRACK_CUDA_EXPORT CUresult cuMemRetainAllocationHandle(Handle* into, void* a
   return code;
 }
 
-/// Recorded afterwards: the addresses are reserved by this program, so nobody else can get them.
+/// Recorded after the call, because this program has reserved the addresses, so nobody else can get them.
 VRAMTRACK_CUDA_EXPORT CUresult cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t offset, Handle handle,
                                         unsigned long long flags) {
   const CUresult code = REAL(cuMemMap)(address, bytes, offset, handle, flags);
