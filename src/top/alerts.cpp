@@ -29,7 +29,7 @@ void draw_alerts(Screen& screen, const Rect& r, const Model& m) {
       if (y < r.bottom()) screen.put(r.x + 1, y++, r.width - 2, line, Role::good);
     return;
   }
-  // On a narrow screen the pattern is shown only below.
+  // On a narrow screen, the pattern is shown only below.
   const bool wide = r.width >= 100;
   const int severity = r.x + 2 + clock_width(scale) + 1;
   const int growth = severity + 26;

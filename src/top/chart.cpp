@@ -66,7 +66,7 @@ Timestamp time_of(double column, const Plane& plane, int columns) {
   return plane.from + from_seconds(seconds_between(plane.from, plane.to) * column / columns);
 }
 
-/// If the pause between two points is longer than this (several usual steps), the gap stays empty.
+/// The longest pause between two points that is bridged (several usual steps); longer gaps stay empty.
 double longest_hold_s(const std::vector<Point>& points) {
   std::vector<double> steps;
   for (std::size_t i = 1; i < points.size(); ++i) steps.push_back(seconds_between(points[i - 1].from, points[i].from));
@@ -85,7 +85,7 @@ struct Extreme {
   }
 };
 
-/// Least and greatest of each dot column.
+/// The minimum and maximum of each dot column.
 std::vector<Extreme> columns_of_points(const Plane& plane, const std::vector<Point>& points, int columns) {
   std::vector<Extreme> out(static_cast<std::size_t>(columns));
   const double hold_s = longest_hold_s(points);
@@ -103,7 +103,7 @@ std::vector<Extreme> columns_of_points(const Plane& plane, const std::vector<Poi
   return out;
 }
 
-/// The points, filled from the bottom up if the plane begins there.
+/// The dots of the points, filled from the bottom up if the plane begins at zero.
 Dots history_dots(const Rect& r, const Plane& plane, const std::vector<Point>& points) {
   Dots out(r);
   const bool fill = plane.low_bytes <= 0;
@@ -116,7 +116,7 @@ Dots history_dots(const Rect& r, const Plane& plane, const std::vector<Point>& p
   return out;
 }
 
-/// A line through the dot columns, without gaps at steep parts. `bytes_at`: value at a time; nullopt: no line there.
+/// A line through the dot columns, without gaps at steep parts. `bytes_at`: the value at a time; nullopt: no line.
 template <class BytesAt>
 void add_line(Dots& out, const Plane& plane, BytesAt bytes_at) {
   constexpr int kNone = -1;
@@ -134,7 +134,7 @@ void add_line(Dots& out, const Plane& plane, BytesAt bytes_at) {
   }
 }
 
-/// The trend up to now, and the middle of the band from now on.
+/// The dots of the trend up to now, and of the middle of the band from now on.
 Dots trend_dots(const Rect& r, const Chart& c) {
   Dots out(r);
   if (c.trend) {
@@ -154,7 +154,7 @@ Dots trend_dots(const Rect& r, const Chart& c) {
   return out;
 }
 
-/// Every other dot between the earliest and the latest end: lighter than used memory.
+/// Every other dot between the earliest and the latest end, which looks lighter than used memory.
 Dots band_dots(const Rect& r, const Chart& c) {
   Dots out(r);
   if (!c.band) return out;
@@ -169,7 +169,7 @@ Dots band_dots(const Rect& r, const Chart& c) {
   return out;
 }
 
-/// A cell has only one colour: that of the trend, else the past, else the band. It shows the dots of that one alone, so
+/// A cell has only one colour: that of the trend, else the past, else the band. It shows only the dots of that one, so
 /// that the trend is a line over the past, one dot thick.
 void put_dots(Screen& screen, const Rect& r, const Dots& past, const Dots& band, const Dots& trend) {
   for (int y = 0; y < r.height; ++y)
@@ -185,21 +185,21 @@ void put_dots(Screen& screen, const Rect& r, const Dots& past, const Dots& band,
 void draw_limit(Screen& screen, const Rect& r, const Chart& c) {
   const double bytes = c.limit->bytes;
   if (bytes < c.plane.low_bytes || bytes > c.plane.high_bytes) return;
-  // At its exact dot height, so that a curve that meets it is not drawn above it.
+  // Draw the line at its exact dot height, so that a curve that meets it is not drawn above it.
   constexpr std::array kLines = {U'▁', U'─', U'─', U'▔'};
   const int dot = dot_of(bytes, c.plane, r.height * 4);
   const int y = r.bottom() - 1 - dot / 4;
   for (int x = r.x; x < r.right(); ++x)
     if (!screen.at(x, y).written) screen.put(x, y, kLines[static_cast<std::size_t>(dot % 4)], Role::faint);
   if (c.limit->wall.empty()) return;
-  // Next to the line: below it is the past, at its height the trend that meets it.
+  // Put the label next to the line: below it is the past, and at its height the trend that meets it.
   const int row = y > r.y ? y - 1 : y + 1;
   screen.put(r.x + 1, row, r.width - 2, fmt::format("{} {}", c.scale.bytes(bytes), printable(c.limit->wall)),
              Role::mark);
 }
 
-/// A round step of at least `least`: the first that divides `span`, unless it is more than twice as long as the first
-/// of all. Half, a quarter or an eighth of the unit in which `span` is shown, and the common sizes of memory.
+/// A round step of at least `least`: the first that divides `span`, unless it is more than twice the very first.
+/// Candidates are half, a quarter or an eighth of the unit in which `span` is shown, and common sizes of memory.
 double round_step(double least, double span, const Scale& scale) {
   constexpr std::array<double, 23> kSteps = {0.125, 0.25, 0.5, 1,  2,  4,   5,   8,   10,  16,  20, 25,
                                              32,    40,   50,  64, 80, 100, 125, 200, 250, 256, 512};
@@ -226,7 +226,7 @@ std::vector<double> ticks(const Plane& plane, int rows, const Scale& scale) {
   const double step = round_step(span / most, span, scale);
   const double first = std::ceil(plane.low_bytes / step);
   for (int i = 0; i <= most && (first + i) * step <= plane.high_bytes; ++i) out.push_back((first + i) * step);
-  // The end of memory is always labelled, and nothing right below it.
+  // Always label the end of memory, and nothing right below it.
   if (out.empty() || out.back() < plane.high_bytes) {
     if (!out.empty() && plane.high_bytes - out.back() < 0.6 * span / most) out.pop_back();
     out.push_back(plane.high_bytes);

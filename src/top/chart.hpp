@@ -25,14 +25,14 @@ struct Plane {
 /// empty. Pure; O(points + cells).
 void draw_history(Screen& screen, const Rect& rect, const Plane& plane, const std::vector<Point>& points);
 
-/// The forecast: from `used_bytes` at `now` to `limit_bytes` after eta_s.
+/// The forecast, from `used_bytes` at `now` to `limit_bytes` after eta_s.
 struct Band {
   Timestamp now;
   double used_bytes = 0;
   double limit_bytes = 0;
   Interval eta_s;
 
-  /// The level after `ahead_s`, if the limit is reached after `eta_of_limit_s`: at most the limit.
+  /// The level after `ahead_s` if the limit is reached after `eta_of_limit_s`; at most the limit.
   [[nodiscard]] double bytes_at(double eta_of_limit_s, double ahead_s) const {
     if (eta_of_limit_s <= 0 || used_bytes >= limit_bytes) return limit_bytes;
     return used_bytes + (limit_bytes - used_bytes) * std::min(1.0, ahead_s / eta_of_limit_s);

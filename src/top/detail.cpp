@@ -1,4 +1,4 @@
-// Detail of one GPU or process: its whole history with zoom and pan, and all known facts about it.
+// The detail page of one GPU or process: its whole history with zoom and pan, and all known facts about it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct Fact {
   std::string label;
   std::string text;
   Role role = Role::plain;
-  bool is_row = false;  ///< for a table: truncated if it is too long
+  bool is_row = false;  ///< a table row: truncated if it is too long
 };
 
 void add_identity(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
@@ -97,7 +97,7 @@ void add_alerts(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
   }
 }
 
-/// The series with the device's health, also for a process, since a device's problem affects it. For a MIG instance:
+/// The series with the device's health, even for a process, because a device's problem affects it. For a MIG instance,
 /// that of its GPU.
 const SeriesView* health_series(const View& view, const SeriesView& s) {
   const std::string& id = s.device.parent_id.empty() ? s.key.device_id : s.device.parent_id;
@@ -125,7 +125,7 @@ void add_health(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
 }
 
 void add_events(std::vector<Fact>& facts, const Model& m) {
-  // The latest first.
+  // The most recent first.
   for (auto it = m.view->notices.rbegin(); it != m.view->notices.rend(); ++it)
     facts.push_back({"event", clock_words(it->time, *m.view) + "  " + printable(it->text), Role::notice});
 }
@@ -169,7 +169,7 @@ void draw_detail_chart(Screen& screen, const Rect& r, const Model& m, const Seri
     chart.plane.high_bytes = static_cast<double>(*s.device.capacity_bytes);
   } else {
     chart.plane.high_bytes = std::max(1.0, high * 1.1);
-    // Up to its wall, unless that is so far away that the past would look flat.
+    // Show the range up to the wall, unless that is so far away that the past would look flat.
     constexpr double kFarthest = 10;
     if (const auto end = memory_end(*m.view, s); end && end->bytes < kFarthest * high)
       chart.plane.high_bytes = std::max(chart.plane.high_bytes, 1.05 * end->bytes);
@@ -184,7 +184,7 @@ void draw_detail_chart(Screen& screen, const Rect& r, const Model& m, const Seri
     chart.marks.push_back({row.alert.raised, U'!', Role::bad});
   }
   for (const Notice& notice : m.view->notices) chart.marks.push_back({notice.time, U'*', Role::notice});
-  if (chart.marks.empty()) chart.marks.push_back({span.from - Duration{1}, U' ', Role::plain});  // the row stays
+  if (chart.marks.empty()) chart.marks.push_back({span.from - Duration{1}, U' ', Role::plain});  // keeps the row
   draw_chart(screen, r, chart);
 }
 

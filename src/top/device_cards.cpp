@@ -16,10 +16,10 @@
 namespace vramtrack::top {
 namespace {
 
-/// From this width on, a one-line row that shows the device's activity also shows its history.
+/// From this width on, a one-line row with the device's activity also shows its history.
 constexpr int kSparkBesideGauges = 100;
 
-/// The time span of the small histories: as far as known, in steps up to an hour, so that the first minutes fill them.
+/// The time span of the small histories: the known time, in steps up to an hour, so that the first minutes fill them.
 double spark_span_s(const Model& m) {
   constexpr double kMost_s = 3600;
   if (m.view->scale.counts_steps()) return kMost_s;
@@ -35,7 +35,7 @@ double spark_span_s(const Model& m) {
   return kMost_s;
 }
 
-/// "1h", "5m"; "600 steps" if steps are counted.
+/// The time span as text: "1h", "5m"; "600 steps" if steps are counted.
 std::string spark_span_words(const Model& m) {
   const double span_s = spark_span_s(m);
   if (m.view->scale.counts_steps()) return m.view->scale.duration(span_s);
@@ -70,7 +70,7 @@ void draw_spark(Screen& screen, const Rect& r, const Model& m, const DeviceRow& 
   draw_history(screen, r, {from, to, 0, std::max(high, 1.0)}, points);
 }
 
-/// "! failing" next to the name of an unhealthy device, or "!" if there is less room. Returns its width; 0: none.
+/// Puts "! failing" next to the name of an unhealthy device, or "!" if there is less room. Returns its width; 0: none.
 int put_condition(Screen& screen, int x, int y, int room, const Model& m, const DeviceRow& d) {
   if (d.used == nullptr) return 0;
   const Condition condition = judge_health(*d.used, m.view->time).condition;
@@ -113,7 +113,7 @@ std::string ratio_words(const std::optional<double>& ratio, std::string_view wha
   return percent_or_dash(ratio) + (ratio ? std::string(what) : std::string());
 }
 
-/// What a device is doing, after its bar: as much as fits.
+/// Puts the device's activity after its bar, as far as it fits.
 void put_gauges(Screen& screen, int x, int y, int end, const SeriesView& s) {
   const DeviceGauges& g = s.gauges;
   struct Part {
@@ -160,7 +160,7 @@ std::vector<Meter> meters(const SeriesView& s) {
 }
 
 constexpr int kLabelWidth = 4;  ///< "MEM "
-constexpr int kMeterRows = 6;   ///< for a card: from this height on each gauge has a row
+constexpr int kMeterRows = 6;   ///< from this height on, each gauge of a card has a row
 
 }  // namespace
 

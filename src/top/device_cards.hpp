@@ -13,10 +13,10 @@ void draw_device_line(Screen& screen, const Rect& row, const Model& model, const
 
 struct CardStyle {
   bool only = false;     ///< the only device: the table below shows its accounting anyway
-  bool history = false;  ///< the rest of the rectangle shows the last hour
+  bool history = false;  ///< the rest of the rectangle shows the history
 };
-/// A card of at least two rows: the conclusion; memory; activity. With six rows or more, each of its gauges has its
-/// own.
+/// A card of at least two rows: the conclusion, memory, activity. With six rows or more, each gauge has its own
+/// row.
 void draw_device_card(Screen& screen, const Rect& rect, const Model& model, const DeviceRow& device, CardStyle style);
 
 }  // namespace vramtrack::top

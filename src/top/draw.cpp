@@ -52,7 +52,7 @@ void draw_head(Screen& screen, const Rect& r, const Model& m) {
   if (!view.series.empty() && view.clock_is_relative)
     right = clock_words(view.time, view);
   else if (!view.series.empty())
-    // The zone is shown here, once for the whole screen; a complete moment in UTC includes it.
+    // Show the zone here, once for the whole screen; a complete time in UTC includes it.
     right = r.width < 110 ? clock_words(view.time, view) : view.moment(view.time);
   if (!right.empty() && !view.clock_is_relative && !right.ends_with('Z')) right += ' ' + zone_name(view.time);
   if (m.playback) right = playback_words(*m.playback, view.scale) + "  " + right;
@@ -129,7 +129,7 @@ void draw_foot(Screen& screen, const Rect& r, const Model& m) {
     case Page::alerts:
       add({{"a", "acknowledge"}, {"d", "detail"}});
       break;
-    default:  // a page without keys of its own
+    default:  // a page without its own keys
       break;
   }
   if (m.playback) add({{"Space", m.playback->playing ? "stop" : "play"}, {"[ ]", "speed"}, {"n", "next alert"}});
@@ -170,7 +170,7 @@ int put_conclusion(Screen& screen, int x, int y, int most, const SeriesView& ser
     if (!phrases.forecast.empty()) words += ", " + phrases.forecast;
     return screen.put(x, y, most, words, role_of(phrases.tone));
   }
-  // The severity first, for a quick reader; then the deadline, the process, and its name, as far as there is
+  // Put the severity first, for a quick reader, then the deadline, the process, and its name, as far as there is
   // room.
   words = phrases.severity;
   const auto& oom_in_s = series.verdict.finding.oom_in_s;

@@ -16,11 +16,11 @@ inline constexpr int kLeastHeight = 16;
 void draw(Screen& screen, const Model& model);
 
 /// Name, conclusion, forecast and reasons of one device: shown by the predict page and a wide
-/// overview for the selection. `concludes`: includes the conclusion; else it is shown
+/// overview for the selection. `concludes`: includes the conclusion, which is otherwise shown
 /// elsewhere.
 void draw_outlook(Screen& screen, const Rect& area, const Model& model, const DeviceRow& device, bool concludes);
 
-// Parts of it, one file each. They stay within `area`.
+// The pages, one file each. They stay within `area`.
 #define VRAMTRACK_PAGE(name, key, keys, help) void draw_##name(Screen& screen, const Rect& area, const Model& model);
 #include "top/pages.def"
 #undef VRAMTRACK_PAGE
@@ -34,18 +34,18 @@ struct Span {
   Timestamp to;
 };
 Span detail_span(const Model& model);
-/// All of the history of the detail page's series.
+/// The whole history of the detail page's series.
 Span detail_extent(const Model& model);
 
-/// How many rows of a list of `rows` are scrolled above the screen so that `selected` is visible.
+/// The number of rows to scroll a list of `rows` so that `selected` is visible.
 int first_row(int rows, int selected, int height);
 
-/// "CRITICAL, out of memory in 0h 24m (19m–30m)", or "LEAK (gradual leak)", "steady", ...: the conclusion in at most
-/// `most` columns; if they are few, "CRITICAL 0h 24m".
+/// Puts the conclusion in at most `most` columns: "CRITICAL, out of memory in 0h 24m (19m–30m)", "LEAK (gradual leak)",
+/// "steady", ...; "CRITICAL 0h 24m" if there are few columns.
 int put_conclusion(Screen& screen, int x, int y, int most, const SeriesView& series, const ConclusionWords& words,
                    const Scale& scale);
 
-/// Text in lines of at most `width` columns, broken at blanks.
+/// Breaks the text at blanks into lines of at most `width` columns.
 std::vector<std::string> wrap(std::string_view text, int width);
 
 }  // namespace vramtrack::top

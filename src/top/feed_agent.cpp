@@ -1,4 +1,4 @@
-// top on a running agent: its View, its history, its acknowledgements. Nothing is polled here and nothing recorded.
+// top's connection to a running agent: its View, history and acknowledgements. It neither polls nor records anything.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 /// A local agent answers in milliseconds; the screen must not freeze because of a slow one.
 constexpr double kTimeout_s = 1;
-/// Asked in the background: the agent forwards the question to a run.
+/// This request runs in the background, because the agent forwards it to a run.
 constexpr double kSitesTimeout_s = 3;
 constexpr std::chrono::milliseconds kLeastInterval{200};
 constexpr std::chrono::seconds kRetry{2};
@@ -55,7 +55,7 @@ class AgentTop {
     if (view->time != view_->time || view->series.size() != view_->series.size()) changed = true;
     take(std::move(*view));
     if (now >= next_questions_ || is_back) {
-      (void)identify();  // another one may have taken its place
+      (void)identify();  // another agent may have taken its place
       changed = refresh_alerts() || changed;
       ask_history_ = true;
       next_questions_ = now + kQuestionsEvery;
@@ -142,7 +142,7 @@ class AgentTop {
     if (it == kept_.end()) {
       const Timestamp begin = from - span / 2;
       const auto points = ask_history(key, begin, to, most * 2);
-      if (!points) return {};  // not kept: it is requested again
+      if (!points) return {};  // not cached, so it is requested again
       Kept kept{key, begin, to, span, {}};
       for (const agent::AgentPoint& p : *points)
         kept.points.push_back({p.time, p.time, static_cast<double>(p.min), p.mean, static_cast<double>(p.max), 1});
@@ -154,7 +154,7 @@ class AgentTop {
     return kept_.front().points;
   }
 
-  /// nullopt: it failed. A failure need not be permanent, but the request is not repeated for every frame.
+  /// nullopt if it failed. A failure need not be permanent, but the request is not repeated for every frame.
   std::optional<std::vector<agent::AgentPoint>> ask_history(const SeriesKey& key, Timestamp from, Timestamp to,
                                                             std::size_t most) {
     if (!ask_history_ || !error_.empty()) return std::nullopt;
@@ -215,9 +215,9 @@ class AgentTop {
   std::map<std::string, std::optional<Timestamp>> begins_;
   std::set<AlertId> acknowledged_;
   std::map<AlertId, Timestamp> silenced_;
-  std::vector<AlertRow> earlier_alerts_;  ///< including those of the View: code that shows them uses each one once
-  std::optional<Timestamp> started_;      ///< of the agent
-  std::string error_;                     ///< it does not answer
+  std::vector<AlertRow> earlier_alerts_;  ///< including those of the View; the display shows each only once
+  std::optional<Timestamp> started_;      ///< when the agent started
+  std::string error_;                     ///< why the agent does not answer
   std::string history_error_;
   bool ask_history_ = true;
   SteadyTime next_{};

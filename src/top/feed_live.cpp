@@ -1,4 +1,4 @@
-// top's own watch: the same poll, store and engine as `watch`, without its lines.
+// top's own watch: the same poll, store and engine as `watch`, without its output lines.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -85,7 +85,7 @@ class LiveTop {
       if (const DeviceInfo* device = catalog.device(device_key(series.key))) series.device = *device;
       if (const ProcessInfo* process = catalog.process(process_key(series.key))) series.process = *process;
       AlertRow row{series.key, alert_who(series), alert};
-      // Its end was not seen: the watch that raised it ended, and this one started without knowledge of it.
+      // Its end was not recorded: the watch that raised it stopped, and this one started without knowledge of it.
       if (row.alert.ended == AlertEnd::standing) {
         row.alert.ended = AlertEnd::withdrawn;
         row.alert.end_reason = "the watch that raised it has ended";
@@ -99,14 +99,14 @@ class LiveTop {
     if (loop_.cost().polls % kForgetEvery == 0) timeline_.forget_retired(loop_.catalog());
   }
 
-  /// A past event is shown once: ongoing ones are among the View's warnings.
+  /// A past event is shown once; ongoing ones are among the View's warnings.
   void warn(const std::string& text) { news_.push_back(text); }
 
   const Config config_;
   Timeline timeline_;
-  std::vector<std::string> lasting_;  ///< what was found when the store was opened
-  std::vector<std::string> news_;     ///< of the last tick, and of reading the history since
-  Loop loop_;                         ///< after what its listener uses
+  std::vector<std::string> lasting_;  ///< warnings from opening the store
+  std::vector<std::string> news_;     ///< warnings from the last tick, and from reading the history since
+  Loop loop_;                         ///< after the members that its listener uses
   std::unique_ptr<StoreHistory> history_;
   std::vector<AlertRow> earlier_alerts_;
   SitesWatch sites_{sites_of_run};

@@ -90,7 +90,7 @@ class Playback {
       if (!fill()) {
         state_.ended = true;
         if (options_.is_closed && waiting_ == nullptr) {
-          pipeline_->set_files(options_.files);  // until then, more of it follows, as with a watch
+          pipeline_->set_files(options_.files);  // until then, more may follow, as with a watch
           pipeline_->end_of_recording();
         }
         state_.jumping = false;
@@ -113,7 +113,7 @@ class Playback {
         return SteadyTime::max();
       }
     }
-    // Playback has fallen behind: it does not catch up.
+    // Playback has fallen behind, and does not catch up.
     if (!state_.jumping) anchor_.reset();
     return options_.clock.steady();
   }
@@ -207,7 +207,7 @@ class Playback {
     pipeline_->listen(std::move(listener));
   }
 
-  /// Restarts from the beginning, up to the last alert before this moment: an engine cannot go backward.
+  /// Restarts from the beginning, up to the last alert before this moment, because an engine cannot go backward.
   void jump_back() {
     const Timestamp here = played_.value_or(Timestamp{});
     std::optional<Timestamp> before;
@@ -231,14 +231,14 @@ class Playback {
   std::unique_ptr<Pipeline> pipeline_;
   Timeline timeline_{kPointsPerSeries};
   std::unique_ptr<StoreHistory> store_;
-  std::optional<TickReader> reader_;  ///< not read_ticks(): playback stops between any two ticks and jumps back
-  const Tick* waiting_ = nullptr;     ///< the next to be played
-  std::optional<std::pair<Timestamp, Timestamp>> read_;  ///< first and last, in the range or not
+  std::optional<TickReader> reader_;  ///< not read_ticks(), because playback stops between ticks and jumps back
+  const Tick* waiting_ = nullptr;     ///< the next tick to play
+  std::optional<std::pair<Timestamp, Timestamp>> read_;  ///< first and last tick read, in the range or not
   std::optional<Timestamp> played_;
   std::optional<Anchor> anchor_;
   std::uint64_t raised_ = 0;
-  std::vector<Timestamp> raises_;    ///< of all that has been played so far
-  std::optional<Timestamp> target_;  ///< of a jump to a known time
+  std::vector<Timestamp> raises_;    ///< alerts raised in everything played so far
+  std::optional<Timestamp> target_;  ///< the target of a jump to a known time
   std::string broken_;
 };
 

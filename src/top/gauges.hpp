@@ -1,4 +1,4 @@
-// Gauges in words: how busy, how warm, how much power; "-" if the driver does not report it. Pure.
+// Gauges as text: activity, temperature and power; "-" if the driver does not report them. Pure.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace vramtrack::top {
 /// Whether anything besides memory is reported.
 bool has_gauges(const SeriesView& device);
 
-/// "87", "104", or "-": the unit is in the table's head.
+/// "87", "104", or "-": the unit is in the table's heading.
 std::string percent_figure(const std::optional<double>& ratio);
 /// "87 %", or "-".
 std::string percent_or_dash(const std::optional<double>& ratio);
@@ -20,7 +20,7 @@ std::string percent_or_dash(const std::optional<double>& ratio);
 std::optional<double> temperature_celsius(const SeriesView& device);
 /// "64 °C", or "-".
 std::string temperature_words(const SeriesView& device);
-/// Notice or bad while heat throttles the clocks.
+/// Role::notice or Role::bad while heat throttles the clocks.
 Role temperature_role(const SeriesView& device);
 /// "312/450 W"; "312 W" without a limit; or "-".
 std::string power_words(const DeviceGauges& gauges);

@@ -80,7 +80,7 @@ void open_detail(Model& m) {
   open_page(m, Page::detail);
 }
 
-/// Zooms around the middle, or around now while the chart follows time.
+/// Zooms around the middle, or around the current time while the chart follows it.
 void zoom(Model& m, double factor) {
   const Span all = detail_extent(m);
   const Span shown = detail_span(m);
@@ -102,7 +102,7 @@ void pan(Model& m, double share) {
   const Span all = detail_extent(m);
   const Span shown = detail_span(m);
   const double span_s = seconds_between(shown.from, shown.to);
-  // At most the whole history, no matter how far the key would go.
+  // Limit it to the whole history, no matter how far the key would go.
   const double step_s =
       std::clamp(span_s * share, -seconds_between(all.from, all.to), seconds_between(all.from, all.to));
   const Timestamp to = shown.to + from_seconds(step_s);
@@ -313,7 +313,7 @@ void on_detail(Model& m, Key key, Request& request) {
       return;
     case kEscape:
       if (m.ui.pan_end)
-        m.ui.pan_end.reset();  // back to now first
+        m.ui.pan_end.reset();  // first return to now
       else
         m.ui.page = m.ui.back == Page::detail ? Page::overview : m.ui.back;
       return;
@@ -399,7 +399,7 @@ Request handle(Model& m, const Pointer& pointer, const Screen& shown) {
   if (pointer.did == Did::wheel_up || pointer.did == Did::wheel_down)
     return handle(m, pointer.did == Did::wheel_up ? kUp : kDown);
   if (m.ui.help || m.ui.editing_filter) return handle(m, kEnter);
-  // Only keys answer the question before a signal, so that an accidental click sends nothing.
+  // Only keys confirm a signal, so that an accidental click sends nothing.
   if (m.ui.target) return {};
   const Link* link = shown.link_at(pointer.x, pointer.y);
   if (link == nullptr) return {};

@@ -1,4 +1,4 @@
-// Keys: what a key changes, and what it requests from the program around the screens.
+// Keys: what a key changes, and what it requests from the surrounding program.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ inline constexpr Key kEnter = 0xe00a;
 inline constexpr Key kEscape = 0xe00b;
 inline constexpr Key kBackspace = 0xe00c;
 inline constexpr Key kResize = 0xe00d;
-inline constexpr Key kPointer = 0xe00e;  ///< a mouse event: query the terminal for it
+inline constexpr Key kPointer = 0xe00e;  ///< a mouse event; query the terminal for it
 
 /// What the mouse did at a cell.
 struct Pointer {
@@ -48,7 +48,7 @@ struct Request {
   Play play = Play::none;
 };
 
-/// Applies `key` to `model.ui`, nothing else. Pure apart from that.
+/// Applies `key` to `model.ui`, and changes nothing else.
 Request handle(Model& model, Key key);
 /// The same for the mouse on `shown`, the last drawn screen. A click selects, a double click opens, the wheel moves the
 /// selection or scrolls.

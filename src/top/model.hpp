@@ -23,7 +23,7 @@ struct Feed {
   /// At most `most` points of the series within [from, to), as far back as known. Called for every frame: must be cheap
   /// or cached.
   std::function<std::vector<Point>(const SeriesKey& key, Timestamp from, Timestamp to, std::size_t most)> history;
-  /// The beginning of the series' history; nullopt: as in the View.
+  /// The beginning of the series' history; nullopt: use that of the View.
   std::function<std::optional<Timestamp>(const SeriesKey& key)> history_begin;
   /// The lines of a process that hold memory, as far as known now. Called for every frame, too; empty if no process is
   /// alive, as in a recording.
@@ -77,7 +77,7 @@ inline constexpr auto kPages = std::to_array<Page>({
 enum class Sort : std::uint8_t { severity, memory, growth, gpu, cpu, started, user, pid };
 inline constexpr std::size_t kSorts = 8;
 
-/// The process to be signalled, as read again when the dialog opened, rather than the words of its row.
+/// The process to be signalled, as read again when the dialog opened, rather than the text of its row.
 struct SignalTarget {
   std::uint32_t pid = 0;
   std::string user;
@@ -99,13 +99,13 @@ struct Ui {
   int help_scroll = 0;
   std::string device_id;             ///< the selected device; empty: the first
   std::optional<SeriesKey> process;  ///< the selected row of the process table
-  bool this_device_only = false;     ///< the process table omits processes of other devices
-  SeriesKey detail;                  ///< what the detail page shows
-  double zoom_s = 0;                 ///< span of the detail chart; 0: all there is
-  std::optional<Timestamp> pan_end;  ///< its end; nullopt: now, moving with time
+  bool this_device_only = false;     ///< the process table omits processes on other devices
+  SeriesKey detail;                  ///< the series on the detail page
+  double zoom_s = 0;                 ///< span of the detail chart; 0: the whole history
+  std::optional<Timestamp> pan_end;  ///< end of the chart; nullopt: now, moving with time
   bool fit_scale = false;            ///< the detail chart's scale fits the curve, instead of from 0 to the capacity
   int detail_scroll = 0;
-  std::optional<AlertId> alert;  ///< the selected one
+  std::optional<AlertId> alert;  ///< the selected alert
   std::string filter;
   bool editing_filter = false;
   Sort sort = Sort::severity;
@@ -114,7 +114,7 @@ struct Ui {
   bool paused = false;  ///< live: the screen is frozen, but watching continues
   int theme = 0;
   std::string message;                 ///< the result of the last key, until the next one
-  std::optional<SignalTarget> target;  ///< the signal dialog is open
+  std::optional<SignalTarget> target;  ///< set while the signal dialog is open
   int signal = 0;                      ///< index into kSignals
 };
 
@@ -133,15 +133,15 @@ struct Model {
   std::string known_gpus{};  ///< "GPU 0, GPU 1": with Only::gpus, the devices to choose from
   Mode mode = Mode::live;
   std::string source;     ///< the source of data: "nvml", a file's name, a scenario's
-  std::string simulated;  ///< for an agent: the scenario it runs, nothing here is real; empty: it is
-  double interval_s = 0;  ///< live: between two samples
+  std::string simulated;  ///< for an agent: the scenario that it simulates; empty: real data
+  double interval_s = 0;  ///< live: the time between two samples
   std::string recording;  ///< the store being recorded into; empty: none
   std::optional<PlaybackState> playback;
-  std::optional<Timestamp> boot;  ///< of the machine whose processes are shown; to compute when they started
+  std::optional<Timestamp> boot;  ///< boot time of the displayed machine, to compute when processes started
   std::vector<AlertRow> earlier_alerts;
   std::set<AlertId> acknowledged;
   std::map<AlertId, Timestamp> silenced;  ///< until when notifications are muted; the latest time: forever
-  std::vector<std::string> warnings;      ///< from sources and the store, latest last
+  std::vector<std::string> warnings;      ///< from sources and the store, the latest last
   bool no_colour = false;                 ///< NO_COLOR is set: themes with colours are unavailable
   bool read_only = false;                 ///< signals must not be sent
 };

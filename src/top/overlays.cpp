@@ -1,4 +1,4 @@
-// Overlays above a page: the help, and the question before a signal.
+// Overlays above a page: the help, and the confirmation of a signal.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -93,7 +93,7 @@ constexpr auto kHelp = std::to_array<HelpLine>({
     {"^  !  .  *", "growth began, alert raised, alert ended, event"},
 });
 
-/// If steps are counted, an hour is the steps of sixty readings (docs/formats/logs.md).
+/// If steps are counted, an hour is the number of steps in sixty readings (docs/formats/logs.md).
 std::string help_words(const HelpLine& line, const Scale& scale) {
   const bool critical = line.key == "CRITICAL";
   if (!scale.counts_steps() || (!critical && line.key != "WARNING")) return std::string(line.what);

@@ -1,5 +1,5 @@
-// Overview: every GPU, and below them their processes. The outlook of the selected GPU is next to them on a wide
-// screen, and between them on a tall one.
+// Overview: every GPU, and below them their processes. The outlook of the selected GPU is beside the GPUs on a wide
+// screen, and between GPUs and processes on a tall one.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,19 +15,19 @@
 namespace vramtrack::top {
 namespace {
 
-/// From this size on there is room for the outlook next to the list of GPUs, filling that side.
+/// From this size on, there is room for the outlook next to the list of GPUs, filling that side.
 constexpr int kWideWidth = 150;
 constexpr int kWideHeight = 34;
 constexpr int kLeastListed = 3;
-constexpr int kLeastBeside = 18;   ///< rows of it there
-constexpr int kLeastOutlook = 12;  ///< rows in which chart and reasons are readable
-constexpr int kHigh = 30;          ///< rows from which on some of the processes are enough
-constexpr int kLeastTable = 6;     ///< rows in which the processes are readable, with title and headings
+constexpr int kLeastBeside = 18;   ///< the fewest rows of the outlook there
+constexpr int kLeastOutlook = 12;  ///< the fewest rows for a readable chart and reasons
+constexpr int kHigh = 30;          ///< from this height on, part of the processes is enough
+constexpr int kLeastTable = 6;     ///< the fewest rows for readable processes, with title and headings
 
 /// The layout of the upper part.
 struct Arrangement {
-  int rows = 1;     ///< the rows of each device
-  int visible = 0;  ///< devices
+  int rows = 1;     ///< rows per device
+  int visible = 0;  ///< number of visible devices
   int first = 0;
   bool heads = false;
 };
@@ -44,7 +44,7 @@ Arrangement arrange(int room, int most_rows, const std::vector<DeviceRow>& all, 
   return out;
 }
 
-/// The devices of `a` from the top of `r`, and their number if some are left out. Returns the rows used.
+/// Draws the devices of `a` from the top of `r`, and their number if some are left out. Returns the rows used.
 int draw_devices(Screen& screen, const Rect& r, const Model& m, const std::vector<DeviceRow>& all, const Arrangement& a,
                  CardStyle style) {
   const auto count = static_cast<int>(all.size());
@@ -71,7 +71,7 @@ int draw_devices(Screen& screen, const Rect& r, const Model& m, const std::vecto
   return y - r.y;
 }
 
-/// Recent events, if the list of devices leaves room: alerts, then notices from sources.
+/// Draws recent events if the list of devices leaves room: alerts, then notices from sources.
 void draw_lately(Screen& screen, const Rect& r, const Model& m) {
   if (r.height < 4) return;
   screen.put(r.x, r.y, r.width, "Lately", Role::title);
@@ -84,23 +84,23 @@ void draw_lately(Screen& screen, const Rect& r, const Model& m) {
     ++y;
   };
   for (const AlertRow& row : alerts(m)) {
-    if (y >= r.bottom() - 1) break;  // one row is for the events
+    if (y >= r.bottom() - 1) break;  // one row is kept for the events
     const AlertWords words = alert_words(row.alert, m.view->scale);
     screen.link({r.x, y, r.width, 1}, {.to = Link::To::alert, .series = row.key, .at = row.alert.raised});
     put(row.alert.raised, fmt::format("{} {}, {}", words.severity, words.state, row.who), figure_role(words.tone));
   }
   const auto& notices = m.view->notices;
-  for (std::size_t i = notices.size(); i > 0; --i)  // the latest first
+  for (std::size_t i = notices.size(); i > 0; --i)  // the most recent first
     put(notices[i - 1].time, printable(notices[i - 1].text), Role::notice);
   if (y > r.y + 1) return;
   for (const std::string& line : wrap(no_alert_words(m), r.width - 2))
     if (y < r.bottom()) screen.put(r.x + 2, y++, r.width - 2, line, Role::good);
 }
 
-/// The upper part of a large screen. Returns the rows used.
+/// Draws the upper part of a large screen. Returns the rows used.
 int draw_beside(Screen& screen, const Rect& r, const Model& m, const std::vector<DeviceRow>& all) {
   const auto chosen = selected_device(m, all);
-  // The table gets the rows it needs, up to half; few processes leave more for the charts.
+  // The table gets the rows that it needs, up to half; few processes leave more for the charts.
   const auto table = static_cast<int>(processes(m).size()) + 4;
   const int room = std::max(r.height - table, r.height * 11 / 20);
   const int left = r.width * 12 / 25;
@@ -125,7 +125,7 @@ int rows_above_outlook(const Rect& r, int devices, int processes) {
   return room > devices ? std::min(room, devices * 3) : 0;
 }
 
-/// The upper part of a tall screen. Returns the rows used.
+/// Draws the upper part of a tall screen. Returns the rows used.
 int draw_above(Screen& screen, const Rect& r, const Model& m, const std::vector<DeviceRow>& all, int room) {
   const auto chosen = selected_device(m, all);
   const Arrangement a = arrange(room, 3, all, static_cast<int>(chosen));

@@ -1,5 +1,5 @@
-// Predict: for each GPU the growth, its certainty, and the time of the end; for the selected one the reason, the
-// process, and what to do.
+// Predict: for each GPU, the growth, its certainty, and the time at which memory runs out; for the selected one, the
+// reason, the process, and what to do.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -109,7 +109,7 @@ void draw_table(Screen& screen, const Rect& r, const Model& m, const std::vector
   }
 }
 
-/// The line of the suspect that leaks, if it is known: from its trace, or from its run under the probe.
+/// The leaking line of the suspected process, if known from its trace or from its run under the probe.
 std::string suspected_line(const Model& m, const SeriesView& device) {
   const auto& suspect = device.verdict.suspect;
   if (!device.verdict.finding.leak || !suspect || suspect->pid == 0) return {};
@@ -125,7 +125,7 @@ std::vector<Fact> reasons(const Model& m, const SeriesView& s, const ConclusionW
   const Finding& f = s.verdict.finding;
   std::vector<Fact> lines;
   if (f.state != State::too_short) {
-    // The ETA is in the headline and in the table already.
+    // The ETA is already in the headline and in the table.
     lines.push_back(
         {"growth", fmt::format("{}, R² {}, probability of a leak {}, {}", m.view->scale.rate(f.growth_bytes_per_s),
                                format_r_squared(f.r_squared), format_percent(f.confidence),
@@ -142,7 +142,7 @@ std::vector<Fact> reasons(const Model& m, const SeriesView& s, const ConclusionW
 
 constexpr int kReasonLabel = 11;
 
-/// The reasons in at most `most` lines: advice is dropped first, then the ends of the longest.
+/// The reasons in at most `most` lines: drops advice first, then the ends of the longest lines.
 std::vector<Fact> reason_lines(const std::vector<Fact>& reasons, int width, int most) {
   std::size_t count = reasons.size();
   for (int each = 12;;) {
@@ -162,7 +162,7 @@ std::vector<Fact> reason_lines(const std::vector<Fact>& reasons, int width, int 
       continue;
     }
     if (each-- > 1) continue;
-    // Even one line each is too much: growth, the leaking line (else because) and next are indispensable.
+    // Even one line each is too much: keep growth, the leaking line (else because) and next.
     for (std::size_t k = lines.size(); k-- > 0 && static_cast<int>(lines.size()) > most;)
       if (k > 1 && lines[k].label != "next") lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(k));
     if (static_cast<int>(lines.size()) > most) lines.resize(static_cast<std::size_t>(std::max(0, most)));
@@ -179,7 +179,7 @@ void draw_forecast(Screen& screen, const Rect& r, const Model& m, const DeviceRo
   const Timestamp now = s.last.value_or(m.view->time);
   Timestamp begin = s.first.value_or(now);
   if (m.feed.history_begin) begin = std::min(begin, m.feed.history_begin(s.key).value_or(begin));
-  // Enough of the past to see the onset, and enough of the future to distinguish the band from a line.
+  // Show enough of the past to see the onset, and enough of the future to distinguish the band from a line.
   double past_s = std::clamp(seconds_between(begin, now), 60.0, 6 * 3600.0);
   if (f.onset)
     past_s = std::min(std::max(60.0, seconds_between(begin, now)), 1.25 * seconds_between(*f.onset, now) + 300);
@@ -222,7 +222,7 @@ void draw_outlook(Screen& screen, const Rect& r, const Model& m, const DeviceRow
   const ConclusionWords words = conclusion_words(*m.view, *d.used);
   int x = r.x + name + 2;
   if (concludes) x += put_conclusion(screen, x, r.y, std::max(0, r.right() - x), *d.used, words, m.view->scale) + 2;
-  // The chart keeps the rows it needs, the reasons take theirs from the rest.
+  // The chart keeps the rows that it needs; the reasons use the rest.
   const auto lines = reason_lines(reasons(m, *d.used, words), r.width, r.height - std::max(9, r.height * 11 / 20));
   const auto wanted = static_cast<int>(lines.size());
   if (f.onset && r.right() - x >= 46) draw_legend(screen, x, r.y, r.right() - x, f);

@@ -68,7 +68,7 @@ constexpr std::array<ColumnInfo, 14> kColumns = {{{Column::device, "GPU", 3, fal
                                                   {Column::place, "JOB/CONTAINER", 16, false, 116},
                                                   {Column::command, "COMMAND", 0, false, 0}}};
 
-/// From this width on the start is shown next to the activity.
+/// From this width on, the start is shown next to the activity.
 constexpr int kStartedBesideLoad = 96;
 
 std::vector<ColumnInfo> columns_for(const View& view, int width, const std::vector<DeviceRow>& all) {
@@ -95,7 +95,7 @@ std::vector<ColumnInfo> columns_for(const View& view, int width, const std::vect
     if (width >= 120 && c.column == Column::framework) c.width = 13;
     out.push_back(c);
   }
-  // The command distinguishes the programs: other columns make room for it, the least important first.
+  // The command distinguishes the programs: so other columns make room for it, the least important first.
   const int least_command = width >= 100 ? 24 : 14;
   const auto room = [&] {
     return std::accumulate(out.begin(), out.end(), width - 1,
@@ -110,7 +110,7 @@ std::string started_words(const Model& m, const SeriesView& s, int width) {
   const auto at = started(m, s);
   if (!at) return {};
   std::string words = clock_words(at->time, *m.view);
-  // In a narrow table minutes suffice, or the day: "08:22:35" and "01-05 08:22" are too wide.
+  // A narrow table shows only minutes, or the day: "08:22:35" and "01-05 08:22" are too wide.
   if (columns_of(words) > width - 1 && !m.view->clock_is_relative) words.resize(5);
   return at->at_most ? "≤" + words : words;
 }
@@ -164,7 +164,7 @@ void draw_cell(Screen& screen, const ColumnInfo& c, int x, int y, int width, con
   }
 }
 
-/// "GPU 0 only, user ada, pid 4242, filter: train"; empty if all are listed.
+/// The filters as text: "GPU 0 only, user ada, pid 4242, filter: train"; empty if all are listed.
 std::string filter_words(const Model& m, const DeviceRow& device) {
   std::string out;
   const auto add = [&](const std::string& words) { out += (out.empty() ? "" : ", ") + words; };
@@ -194,9 +194,9 @@ void draw_processes(Screen& screen, const Rect& r, const Model& m, const std::ve
   std::string title = fmt::format("{}: {}", short_name(device),
                                   accounting_words(account(*m.view, device_key(device.any->key)), m.view->scale));
   const int x = screen.put(r.x, r.y, r.width, title, Role::title);
-  // Filters are shown at any width: otherwise a process that is filtered out looks like one that has ended.
+  // Show filters at any width: otherwise a process that is filtered out looks like one that has ended.
   const std::string filters = filter_words(m, device);
-  // The title is about one GPU, the rows about all of them.
+  // The title is about one GPU, but the rows are about all of them.
   const bool all_devices = all.size() > 1 && !m.ui.this_device_only;
   std::string order = fmt::format("{}by {}{}", all_devices ? "below: all GPUs, " : "", sort_name(m.ui.sort),
                                   m.ui.reversed ? ", reversed" : "");

@@ -31,7 +31,7 @@ constexpr std::chrono::milliseconds kFrame{66};
 constexpr std::chrono::milliseconds kLongestWait{1000};
 constexpr std::chrono::seconds kAcknowledgedEvery{1};
 
-/// When this machine booted, from /proc/stat.
+/// The time when this machine booted, from /proc/stat.
 std::optional<Timestamp> boot_time(const std::string& proc_root) {
   std::ifstream in(proc_root + "/stat");
   for (std::string word; in >> word;) {
@@ -69,8 +69,8 @@ class Program {
     {
       auto terminal = Terminal::open();
       if (!terminal) return fail(terminal.error());
-      const LocalTimes local(true);  // of the machine whose terminal it is
-      // After the terminal is set up: curses has its own idea of SIGINT.
+      const LocalTimes local(true);  // of the machine with the terminal
+      // Created after the terminal is set up, because curses sets its own handler for SIGINT.
       const Interrupt interrupt;
       loop(*terminal);
     }
@@ -96,7 +96,7 @@ class Program {
     return screen;
   }
 
-  /// Until there is something to show: the first poll, the first answer of an agent, the end of a recording.
+  /// Steps until there is something to show: after the first poll, an agent's first answer, or the end of a recording.
   void step_once() {
     while (!Interrupt::requested()) {
       if (source_.play) source_.play(Play::next_alert);  // as fast as possible
@@ -131,7 +131,7 @@ class Program {
       auto until = std::min(next, now + kLongestWait);
       if (stale_) until = std::min(until, last_frame + kFrame);
       const auto wait = std::chrono::duration_cast<std::chrono::milliseconds>(until - now);
-      // All pending key presses are handled before the next frame.
+      // Handle all pending key presses before the next frame.
       for (auto key = terminal.key(std::max(wait, std::chrono::milliseconds{0})); key;
            key = terminal.key(std::chrono::milliseconds{0})) {
         if (on_key(*key, terminal)) return;
@@ -146,7 +146,7 @@ class Program {
       stale_ = false;
     }
     source_.describe(model_);
-    // Acknowledgements that the agent did not accept are kept here.
+    // Keep acknowledgements that the agent did not accept.
     model_.acknowledged.insert(unkept_.begin(), unkept_.end());
     if (!model_.warnings.empty() && model_.warnings.back() != shown_warning_) {
       shown_warning_ = model_.warnings.back();
@@ -163,7 +163,7 @@ class Program {
       model_.known_gpus += (model_.known_gpus.empty() ? "" : ", ") + short_name(device);
   }
 
-  /// Acknowledgements from other programs count, too: the file is shared by all programs on that store. True if
+  /// Reads acknowledgements from other programs, too, because all programs on that store share the file. True if
   /// something has changed.
   bool refresh_acknowledged() {
     const auto now = steady_clock::now();
@@ -172,14 +172,14 @@ class Program {
     std::set<AlertId> seen;
     for (const AlertRow& row : every_alert(model_))
       if (acknowledged_->find(alert_id(row.key, row.alert.raised))) seen.insert({row.key, row.alert.raised});
-    // Acknowledgements that could not be saved to the file are kept here.
+    // Keep acknowledgements that could not be saved to the file.
     seen.insert(unkept_.begin(), unkept_.end());
     const bool changed = seen.size() != model_.acknowledged.size();
     model_.acknowledged = std::move(seen);
     return changed;
   }
 
-  /// True: quit.
+  /// Returns true to quit.
   bool on_key(Key key, Terminal& terminal) {
     const auto pointer = key == kPointer ? terminal.pointer() : std::nullopt;
     if (key == kPointer && !pointer) return false;
@@ -196,7 +196,7 @@ class Program {
     return request.quit;
   }
 
-  /// The device's alert and its process's are one leak: acknowledged once.
+  /// The device's alert and its process's are one leak, so they are acknowledged together.
   void acknowledge_incident(const AlertId& id) {
     const auto rows = alerts(model_);
     const auto row = std::find_if(rows.begin(), rows.end(), [&](const AlertRow& r) {
@@ -272,7 +272,7 @@ class Program {
   std::optional<agent::Acknowledgements> acknowledged_;
   steady_clock::time_point next_acknowledged_{};
   std::set<AlertId> unkept_;
-  std::optional<HeldProcess> held_;  ///< while the dialog is open
+  std::optional<HeldProcess> held_;  ///< set while the dialog is open
   bool stale_ = false;               ///< there is a newer View than the one shown
   std::string shown_warning_;
 };

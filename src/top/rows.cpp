@@ -49,7 +49,7 @@ bool passes(const SeriesView& s, const Only& only) {
   return among(only.pids, s.key.pid) && among(only.users, user_of(s));
 }
 
-/// "0", "GPU-8f2c1f9e-…", or a prefix of it that is longer than the common prefix of all UUIDs.
+/// Whether `gpu` names the device: "0", "GPU-8f2c1f9e-…", or a prefix longer than the common prefix of all UUIDs.
 bool names(const std::string& gpu, const DeviceInfo& device, const std::string& id) {
   constexpr std::size_t kDistinctive = 6;
   if (device.index && std::to_string(*device.index) == gpu) return true;
@@ -123,7 +123,7 @@ std::string short_name(const DeviceRow& device) {
   const DeviceInfo& info = device.any->device;
   if (info.index) return short_device_words(*device.any);
   const std::string kind = info.parent_id.empty() ? "GPU " : "MIG ";
-  // UUIDs begin "GPU-" or "MIG-"; the rest distinguishes them.
+  // UUIDs begin with "GPU-" or "MIG-"; the rest distinguishes them.
   const std::string id = printable(device.id);
   const std::size_t from = id.rfind("GPU-", 0) == 0 || id.rfind("MIG-", 0) == 0 ? 4 : 0;
   return kind + id.substr(from, 4);
@@ -165,7 +165,7 @@ std::string alert_who(const SeriesView& series) {
 
 namespace {
 
-/// Merges the alerts that report the same leak into one row. That of a device then names its process.
+/// Merges the alerts that report the same leak into one row. The row of a device then names its process.
 void fold(std::vector<AlertRow>& rows) {
   std::vector<AlertOf> all;
   all.reserve(rows.size());

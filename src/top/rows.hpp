@@ -22,44 +22,44 @@ struct DeviceRow {
   const SeriesView* used = nullptr;
 };
 
-/// The devices in the View's order. Pointers into the View.
+/// The devices in the View's order. The result points into the View.
 std::vector<DeviceRow> devices(const View& view);
-/// The view restricted to the devices in `gpus` and what is on them; a MIG instance counts as on its GPU. The view
-/// itself if `gpus` is empty.
+/// The view restricted to the devices in `gpus` and what is on them; a MIG instance counts for its GPU. The view itself
+/// if `gpus` is empty.
 std::shared_ptr<const View> narrowed(std::shared_ptr<const View> view, const std::vector<std::string>& gpus);
 /// Index of the selected device in `rows`, 0 by default.
 std::size_t selected_device(const Model& model, const std::vector<DeviceRow>& rows);
-/// "GPU 0", "MIG 3f2a…".
+/// The short name of the device: "GPU 0", "MIG 3f2a…".
 std::string short_name(const DeviceRow& device);
 
 /// Living processes that pass Only and the filter, in the chosen order. The filter consists of words, all of which must
 /// occur in the pid, user, command, framework, container, pod or job (ignoring case).
 std::vector<const SeriesView*> processes(const Model& model);
-/// Index of the selected one, nullopt for none.
+/// Index of the selected process; nullopt for none.
 std::optional<std::size_t> selected_process(const Model& model, const std::vector<const SeriesView*>& rows);
 
 /// The subject of an alert, with its distinguishing part first: "GPU 0 NVIDIA A10"; "GPU 0, pid 4242 python train.py;
 /// NVIDIA A10".
 std::string alert_who(const SeriesView& series);
 
-/// All alerts, latest first, those of earlier programs too, each once.
+/// All alerts, including those of earlier programs, each once, the latest first.
 std::vector<AlertRow> every_alert(const Model& model);
-/// The same, one for each leak: a process's alert is merged with that of its device (core/incident.hpp).
+/// The same, one per leak: a process's alert is merged with that of its device (core/incident.hpp).
 std::vector<AlertRow> alerts(const Model& model);
 std::size_t selected_alert(const Model& model, const std::vector<AlertRow>& rows);
-/// Active and not acknowledged.
+/// The number of active alerts that are not acknowledged.
 std::size_t open_alerts(const Model& model);
 
 /// The series with that key; nullptr if the View has none.
 const SeriesView* find(const View& view, const SeriesKey& key);
-/// Bytes of a series of the same device, such as device_reserved.
+/// The last bytes of another series of the device, such as device_reserved.
 std::optional<double> last_bytes(const View& view, const std::string& device_id, Metric metric);
 
 Role role_of(Tone tone);
 /// Colour for the figures next to the state; only the state itself is highlighted.
 Role figure_role(Tone tone);
 
-/// Plain if all is well or nothing is known.
+/// Role::plain if the device is healthy or its condition is unknown.
 Role condition_role(Condition condition);
 
 std::string_view sort_name(Sort sort);
@@ -71,18 +71,18 @@ struct Started {
 };
 std::optional<Started> started(const Model& model, const SeriesView& process);
 
-/// "08:22:35", with the day if it differs from that of the view; "+1h 05m" if times are not dates; "step 1,200" if
-/// steps are counted.
+/// The time as text: "08:22:35", with the day if it differs from the view's; "+1h 05m" if times are not dates; "step
+/// 1,200" if steps are counted.
 std::string clock_words(Timestamp time, const View& view);
 
 /// Columns for clock_words() and for Scale::rate(), which are longer if steps are counted.
 int clock_width(const Scale& scale);
 int growth_width(const Scale& scale);
 
-/// "job 1234", "pod 8f3a…", "ctr 12ab…", or nothing.
+/// The job or container as text: "job 1234", "pod 8f3a…", "ctr 12ab…"; empty if there is none.
 std::string container_words(const ProcessInfo& process);
 
-/// "no alert so far", and why nobody has been notified yet about a displayed leak: the most severe comes first.
+/// "no alert so far", with the reason why nobody has been notified of a displayed leak, the most severe one.
 std::string no_alert_words(const Model& model);
 
 }  // namespace vramtrack::top

@@ -44,7 +44,7 @@ bool in_any(const std::array<Range, N>& ranges, char32_t code) {
                      [code](const Range& r) { return code >= r.first && code <= r.second; });
 }
 
-/// Number of bytes after the first one of a UTF-8 sequence; -1 if it cannot be a first one.
+/// Number of bytes after the first byte of a UTF-8 sequence; -1 if it cannot be the first.
 int following(unsigned char lead) {
   if (lead < 0x80) return 0;
   if (lead >= 0xc2 && lead < 0xe0) return 1;
@@ -113,7 +113,7 @@ int Screen::put(int x, int y, int most, std::string_view utf8, Role role) {
   const std::u32string codes = decode(utf8);
   int total = 0;
   for (const char32_t code : codes) total += columns_of(code);
-  const int room = total <= most ? total : most - 1;  // the last one for the truncation sign
+  const int room = total <= most ? total : most - 1;  // the last column is for the truncation sign
   int taken = 0;
   for (const char32_t code : codes) {
     const int wide = columns_of(code);

@@ -22,9 +22,9 @@ enum class Role : std::uint8_t {
   title,     ///< headings
   key,       ///< a key to press
   good,      ///< healthy
-  notice,    ///< growing, not decided
+  notice,    ///< growing, but undecided
   bad,       ///< a leak
-  critical,  ///< a leak that ends soon
+  critical,  ///< a leak that will soon exhaust memory
   bar,       ///< used memory
   busy,      ///< activity: kernels, power, the fan
   history,   ///< memory over time
@@ -48,7 +48,7 @@ struct Rect {
 };
 
 struct Cell {
-  char32_t code = U' ';  ///< 0: the second half of the wide character to the left
+  char32_t code = U' ';  ///< 0: the right half of the wide character before it
   Role role = Role::plain;
   bool selected = false;
   bool written = false;
@@ -66,9 +66,9 @@ struct Link {
 
 /// Columns that `code` takes: 0 (control, combining), 1 or 2 (East Asian wide, emoji).
 int columns_of(char32_t code);
-/// Columns that `utf8` takes: not its code points, as some are wide and some invisible.
+/// Columns that `utf8` takes, which is not its number of code points: some are wide and some invisible.
 int columns_of(std::string_view utf8);
-/// Code points of `utf8`; broken bytes become U+FFFD.
+/// Code points of `utf8`; invalid bytes become U+FFFD.
 std::u32string decode(std::string_view utf8);
 /// Appends `code` as UTF-8.
 void append_utf8(std::string& out, char32_t code);
@@ -89,18 +89,18 @@ class Screen {
   /// The same, ending before column `end`.
   void put_right(int end, int y, int most, std::string_view utf8, Role role = Role::plain);
   void put(int x, int y, char32_t code, Role role);
-  /// As put(), over a cell that has been written before, on purpose: a line over a filled chart.
+  /// Like put(), but deliberately overwrites a cell: a line over a filled chart.
   void over(int x, int y, char32_t code, Role role);
-  /// A row or a part of it, shown as selected. Including blank cells.
+  /// Shows a row or a part of it as selected, including blank cells.
   void select(const Rect& rect);
-  /// A clickable part. Later ones cover earlier ones.
+  /// Adds a clickable part. Later ones cover earlier ones.
   void link(const Rect& rect, Link link);
-  /// The meaning of a click there; nullptr: nothing.
+  /// The meaning of a click at that cell; nullptr: none.
   [[nodiscard]] const Link* link_at(int x, int y) const;
   /// Clears a rectangle for an overlay.
   void clear(const Rect& rect);
 
-  /// Cells written twice, and cells that would have been outside. Both are 0 for every screen: tests check that.
+  /// Number of cells written twice, and of cells outside the screen. Tests check that both are 0 for every screen.
   [[nodiscard]] int overwritten() const { return overwritten_; }
   [[nodiscard]] int outside() const { return outside_; }
 

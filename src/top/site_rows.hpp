@@ -1,4 +1,4 @@
-// The lines of a process that hold memory, in words. Pure.
+// The lines of a process that hold memory, as text. Pure.
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@ struct SiteRow {
   Role role = Role::plain;
   bool is_cut = false;  ///< a row of the table: truncated if there is no room, not wrapped
 };
-/// Of the detail page: a summary, then one row each: the leaking lines first. Empty if the process does not run under
-/// the probe.
+/// For the detail page: a summary, then one row per line, the leaking lines first. Empty if the process does not run
+/// under the probe.
 std::vector<SiteRow> site_rows(const SitesNow& now);
-/// "train.py:57 train_step, +126 MiB/min": the leaking line that grows most; empty: none is known.
+/// The leaking line that grows the most, "train.py:57 train_step, +126 MiB/min"; empty if none is known.
 std::string leaking_line(const SitesReport& report, const Scale& scale);
 
 }  // namespace vramtrack::top

@@ -29,7 +29,7 @@ SitesNow SitesWatch::look(std::uint32_t pid) {
   const std::lock_guard lock(mutex_);
   const bool is_other = pid != pid_;
   if (!is_asking_ && (is_other || Clock::now() >= next_)) {
-    if (thread_.joinable()) thread_.join();  // it has ended: it took the mutex last
+    if (thread_.joinable()) thread_.join();  // the mutex was its last step, so it has ended
     is_asking_ = true;
     thread_ = std::thread([this, pid] { run(pid); });
   }
@@ -39,7 +39,7 @@ SitesNow SitesWatch::look(std::uint32_t pid) {
 void SitesWatch::run(std::uint32_t pid) {
   auto words = ask_(pid);
   const std::lock_guard lock(mutex_);
-  // Keeps the previous report if there is no answer this time.
+  // Keep the previous report if there is no answer this time.
   if (words && !(words->state == SitesNow::State::not_yet && pid == pid_ && newest_.state == SitesNow::State::known))
     newest_ = std::move(*words);
   else if (pid != pid_)

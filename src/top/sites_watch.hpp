@@ -12,12 +12,12 @@
 
 namespace vramtrack::top {
 
-/// The report of this user's runs on this machine about a process. Takes up to two seconds.
+/// The report about a process from this user's runs on this machine. Takes up to two seconds.
 Result<SitesNow> sites_of_run(std::uint32_t pid);
 
 class SitesWatch {
  public:
-  /// Called on a thread of the watch's own, one call at a time.
+  /// Called on the watch's own thread, one call at a time.
   using Ask = std::function<Result<SitesNow>(std::uint32_t pid)>;
 
   explicit SitesWatch(Ask ask, std::chrono::milliseconds every = std::chrono::seconds{3})

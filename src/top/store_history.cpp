@@ -6,7 +6,7 @@ namespace vramtrack::top {
 namespace {
 
 constexpr std::size_t kMostKept = 24;
-/// Whole samples are read for at most this time span; it is decoded in tens of milliseconds.
+/// Individual samples are read for at most this time span, which is decoded in tens of milliseconds.
 constexpr double kLongestSamples_s = 3 * 3600;
 
 Point point_of(const Rollup& rollup, Duration length) {
@@ -42,7 +42,7 @@ std::optional<std::pair<Timestamp, Timestamp>> StoreHistory::extent() const {
 std::vector<Point> StoreHistory::points(const SeriesKey& key, Timestamp from, Timestamp to, std::size_t most) {
   const double span_s = seconds_between(from, to);
   if (!(span_s > 0) || most == 0 || !begin(key)) return {};
-  // The coarsest resolution that still gives every second column its own point.
+  // Use the coarsest resolution that still gives every second column its own point.
   const double per_point_s = span_s / static_cast<double>(most);
   const Grain grain = per_point_s >= 1800                               ? Grain::hour
                       : per_point_s >= 30 || span_s > kLongestSamples_s ? Grain::minute
@@ -51,7 +51,7 @@ std::vector<Point> StoreHistory::points(const SeriesKey& key, Timestamp from, Ti
     return k.key == key && k.grain == grain && k.from <= from && k.to >= to;
   });
   if (it == kept_.end()) {
-    // More than requested, on both sides: panning and new samples then need no reading for a while.
+    // Read more than requested on both sides, so that panning and new samples need no reading for a while.
     const Duration margin = from_seconds(span_s / 2);
     std::erase_if(kept_, [&](const Kept& k) { return k.key == key && k.grain == grain; });
     kept_.push_front({key, grain, from - margin, to + margin, read(key, grain, from - margin, to + margin)});
@@ -100,7 +100,7 @@ std::vector<Point> StoreHistory::read(const SeriesKey& key, Grain grain, Timesta
       out.push_back({sample.time, sample.time, bytes, bytes, bytes, 1});
     }
   }
-  // Samples may be deleted early too.
+  // Samples may also be deleted early.
   if (out.empty()) return read(key, Grain::minute, from, to);
   return out;
 }

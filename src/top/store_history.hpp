@@ -19,13 +19,13 @@ class StoreHistory {
   /// Errors are those of StoreReader::open.
   static Result<StoreHistory> open(const std::string& path);
 
-  /// At most `most` points within [from, to). Whole samples if the range is short enough to need them, else the rollups
-  /// of minutes or hours. Unreadable parts are left out, and reported by take_error().
+  /// At most `most` points within [from, to). Individual samples if the range is short enough to need them, else the
+  /// rollups of minutes or hours. Unreadable parts are left out, and reported by take_error().
   std::vector<Point> points(const SeriesKey& key, Timestamp from, Timestamp to, std::size_t most);
 
   /// The time of the series' first sample; nullopt if the store does not have it.
   [[nodiscard]] std::optional<Timestamp> begin(const SeriesKey& key) const;
-  /// First and last sample of all, when the store was opened.
+  /// The times of the first and last sample in the store when it was opened.
   [[nodiscard]] std::optional<std::pair<Timestamp, Timestamp>> extent() const;
   /// The alerts in the store; their series are described in `catalog`.
   Result<std::vector<Alert>> alerts(Catalog& catalog) { return reader_->alerts(catalog); }

@@ -21,9 +21,9 @@
 namespace vramtrack::top {
 namespace {
 
-/// Escape is a key here and also the first byte of others: curses waits this long for the rest.
+/// Escape is a key here, and also the first byte of other keys, so curses waits this long for the rest.
 constexpr int kEscapeDelay_ms = 25;
-/// Two presses on one row within this time are a double press. Curses could detect them, but then waits for the second.
+/// Two presses on one row within this time are a double press. Curses could detect them, but would wait for the second.
 constexpr std::chrono::milliseconds kDoublePress{400};
 
 std::optional<Key> special_key(wint_t code) {
@@ -100,7 +100,7 @@ attr_t attributes(const Look& look, bool selected) {
 
 char ascii_for(char32_t code) {
   if (code < 0x80) return static_cast<char>(code);
-  if (code >= 0x2800 && code <= 0x28ff) {  // Braille: by the number of its eight dots that are set
+  if (code >= 0x2800 && code <= 0x28ff) {  // Braille: by the number of dots set, out of eight
     constexpr std::string_view kDensity = " ..::*##@";
     return kDensity[static_cast<std::size_t>(std::popcount(static_cast<unsigned>(code - 0x2800)))];
   }
@@ -158,7 +158,7 @@ Result<Terminal> Terminal::open() {
         "ncurses-term)",
         term == nullptr ? "" : term));
   del_curterm(cur_term);  // checked only to report an error, because newterm would end the program
-  // Only for characters: numbers are always formatted by us, independent of the locale.
+  // Set the locale only for characters: we format numbers ourselves, independently of the locale.
   std::setlocale(LC_CTYPE, "");
   Terminal terminal;
   terminal.utf8_ = std::strcmp(nl_langinfo(CODESET), "UTF-8") == 0;

@@ -33,19 +33,19 @@ class Terminal {
 
   /// Whether we receive mouse events; otherwise the terminal keeps the mouse, for selecting text.
   void listen_to_mouse(bool on);
-  /// The mouse event, after key() returned kPointer; nullopt: none that has a meaning here.
+  /// The mouse event, after key() returned kPointer; nullopt if it has no meaning here.
   std::optional<Pointer> pointer();
 
-  /// Waits for a key until `timeout` has passed; nullopt: none came, or a signal did.
+  /// Waits for a key until `timeout` has passed; nullopt if none was pressed or a signal arrived.
   std::optional<Key> key(std::chrono::milliseconds timeout);
 
  private:
   Terminal() = default;
   ::screen* curses_ = nullptr;    ///< curses' own SCREEN; null: moved from
-  const Theme* theme_ = nullptr;  ///< whose colours are set up
+  const Theme* theme_ = nullptr;  ///< the theme that is set up
   bool utf8_ = true;
   bool mouse_ = false;
-  Pointer last_;  ///< press, to detect a double one
+  Pointer last_;  ///< the last press, to detect a double press
   std::chrono::steady_clock::time_point pressed_{};
 };
 

@@ -13,8 +13,8 @@ constexpr Look kFaint{-1, -1, false, true, false, false};
 constexpr Look kBold{-1, -1, true, false, false, false};
 
 // In the order of Role: plain, faint, title, key, good, notice, bad, critical, bar, busy, history, trend, band, mark.
-// "colour-blind" uses the palette of Okabe and Ito (2008), whose colours stay distinguishable with each of the three
-// common deficiencies, and never opposes red to green.
+// "colour-blind" uses the palette of Okabe and Ito (2008), with colours that stay distinguishable with each of the
+// three common deficiencies, and never contrasts red with green.
 constexpr std::array<Theme, 4> kThemes = {{
     {"dark",
      "for dark backgrounds",

@@ -68,7 +68,7 @@ void Timeline::forget_retired(const Catalog& catalog) {
 }
 
 const std::vector<Point>* Timeline::points(const SeriesKey& key) const {
-  // The latest of that key: a key whose series was retired may reappear.
+  // Use the latest series with that key, because the key of a retired series may reappear.
   const auto it =
       std::find_if(series_.rbegin(), series_.rend(), [&](const auto& entry) { return entry.second.key == key; });
   return it == series_.rend() ? nullptr : &it->second.line.points();

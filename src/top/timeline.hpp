@@ -14,7 +14,7 @@
 
 namespace vramtrack::top {
 
-/// Memory over [from, to), from the samples there. A gap between neighbouring points means that there were no samples.
+/// Memory over [from, to), from the samples in it. A gap between neighbouring points means that there were no samples.
 struct Point {
   Timestamp from;
   Timestamp to;
@@ -24,16 +24,16 @@ struct Point {
   std::uint64_t samples = 0;
 };
 
-/// `points`, in time order, merged into at most `most` of equal time within [from, to). Those outside are left out.
-/// O(points).
+/// `points`, in time order, merged into at most `most` points of equal duration within [from, to). Points outside are
+/// left out. O(points).
 std::vector<Point> resample(const std::vector<Point>& points, Timestamp from, Timestamp to, std::size_t most);
 
-/// One series. Every sample is a point until there are `most`; then neighbours are merged in pairs, repeatedly: the
-/// whole past at a resolution of at least most / 2 points.
+/// One series. Every sample is a point until there are `most`; then neighbours are merged in pairs, repeatedly, so the
+/// whole past has a resolution of at least most / 2 points.
 class SeriesTimeline {
  public:
   explicit SeriesTimeline(std::size_t most) : most_(most) {}
-  /// In time order; an older one is ignored. O(1) amortised.
+  /// Call in time order; an older sample is ignored. O(1) amortised.
   void add(Timestamp time, double bytes);
   [[nodiscard]] const std::vector<Point>& points() const { return points_; }
 
@@ -46,11 +46,11 @@ class SeriesTimeline {
 /// All series of a catalog. Not thread-safe.
 class Timeline {
  public:
-  /// 64 bytes per point: the default is 128 KiB per series.
+  /// Takes 64 bytes per point; the default is 128 KiB per series.
   explicit Timeline(std::size_t points_per_series = 2048) : most_(points_per_series) {}
 
   void take(const Batch& batch, const Catalog& catalog);
-  /// Forgets series that the catalog has retired. O(series); call it now and then.
+  /// Forgets series that the catalog has retired. O(series); call it occasionally.
   void forget_retired(const Catalog& catalog);
   [[nodiscard]] const std::vector<Point>* points(const SeriesKey& key) const;
 
