@@ -31,7 +31,7 @@ std::uint64_t start_of(std::uint32_t pid) {
   return alive ? alive->start_ticks : 0;
 }
 
-/// "3.11" at the beginning of `text`, else empty.
+/// The version at the beginning of `text`, such as "3.11", else empty.
 std::string version_at(std::string_view text) {
   unsigned major = 0;
   unsigned minor = 0;
@@ -48,7 +48,7 @@ Result<AttachTarget> AttachTarget::open(std::uint32_t pid) {
   if (pid == static_cast<std::uint32_t>(::getpid())) return fail("that is vramtrack itself");
   AttachTarget target;
   target.pid_ = pid;
-  // Compares the start time before and after opening, which no two processes with one pid share.
+  // Compare the start time before and after opening; no two processes with one pid share it.
   const std::uint64_t started = start_of(pid);
   target.pidfd_ = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U));
   const int error = errno;

@@ -25,7 +25,7 @@ namespace {
 constexpr int kPatienceMs = 120'000;  ///< a snapshot of a large program takes time
 constexpr std::size_t kLongestLine = 1U << 20U;
 constexpr std::size_t kMostLines = 10'000;
-/// A connection to the attach socket of the target process: the kernel identifies the listener.
+/// Connects to the attach socket of the target process; the kernel identifies the listener.
 Result<int> connect_to(const std::string& path, std::uint32_t pid) {
   // A blocking connection would wait indefinitely if others are already queued.
   const int fd = connect_unix(path);
@@ -82,7 +82,7 @@ Result<std::string> AttachSession::read_line() {
     }
     pollfd waiting{socket_, POLLIN, 0};
     const int ready = ::poll(&waiting, 1, kPatienceMs);
-    if (ready < 0 && errno == EINTR) continue;  // asked to end: the answer is pending
+    if (ready < 0 && errno == EINTR) continue;  // asked to end, but the answer is pending
     if (ready == 0) return fail("the program did not answer; another vramtrack may be attached to it");
     const ssize_t got = ready < 0 ? -1 : ::recv(socket_, piece.data(), piece.size(), 0);
     if (got <= 0 || buffer_.size() > kLongestLine) return fail("the program has ended, or has closed the connection");

@@ -60,7 +60,7 @@ std::vector<std::uint64_t> sockets_of(std::uint32_t pid) {
   return inodes;
 }
 
-/// Whether only this user, or root, could have written the executable file.
+/// Checks that only this user or root could have written the executable file.
 Status is_trusted(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return fail(fmt::format("{}: {}", printable(path), errno_words(errno)));
@@ -88,7 +88,7 @@ Status write_private(const std::string& path, std::string_view text) {
   return fail(fmt::format("{}: {}", printable(path), errno_words(error)));
 }
 
-/// Reads the other end's output until it is closed, or `until`: then returns false.
+/// Reads the other end's output until it is closed. Returns false if that takes longer than `until`.
 bool read_to_end(int from, std::string& into, std::chrono::steady_clock::time_point until) {
   std::array<char, 4096> piece{};
   for (;;) {
@@ -128,7 +128,7 @@ struct Ran {
   std::string output;
 };
 
-/// Runs `file` with `words`, of which the last is null, for at most `patience`; nullopt: it took longer, and was
+/// Runs `file` with `words`, of which the last is null, for at most `patience`; nullopt: it took longer and was
 /// killed.
 Result<std::optional<Ran>> run_tool(const char* file, const char* const* words, std::chrono::seconds patience) {
   int ends[2];
@@ -171,7 +171,7 @@ Status ask_python(const std::string& program, std::uint32_t pid, const std::stri
   if (!*ran) return fail(fmt::format("its Python did not start within {} s, or hangs", kInjectionPatience.count()));
   std::string& output = (*ran)->output;
   if ((*ran)->status == 0) return {};
-  // The last line of a traceback is the reason.
+  // The last line of a traceback contains the reason.
   while (output.ends_with('\n')) output.pop_back();
   const std::string reason = printable(output.substr(output.rfind('\n') + 1));
   return fail(fmt::format("its Python could not be asked to allow this: {}{}",
@@ -180,8 +180,8 @@ Status ask_python(const std::string& program, std::uint32_t pid, const std::stri
 }
 
 /// Makes gdb stop the program for a moment and ask its interpreter, by Py_AddPendingCall(), to run `script` at the main
-/// thread's next line. The program's heap is not used, since a stopped thread may hold its lock: the text is in a
-/// separate page. The text catches every exception, since one that escaped would be raised in the program.
+/// thread's next line. It does not use the program's heap, because a stopped thread may hold its lock: the text is in a
+/// separate page. The text catches every exception, because one that escaped would be raised in the program.
 Status ask_debugger(std::uint32_t pid, const std::string& script) {
   const char* const* const gdb = std::find_if(std::begin(kDebuggers), std::end(kDebuggers),
                                               [](const char* path) { return ::access(path, X_OK) == 0; });
@@ -199,7 +199,7 @@ Status ask_debugger(std::uint32_t pid, const std::string& script) {
   const std::string attach = fmt::format("attach {}", pid);
   const std::string put = fmt::format("set {{char[{}]}} $text = \"{}\"", length, text);
   const char* const words[] = {*gdb, "-nx", "-batch", "-iex", "set auto-load off", "-iex", "set debuginfod enabled off",
-                               // The symbols of a framework's libraries would take minutes.
+                               // Loading the symbols of a framework's libraries would take minutes.
                                "-iex", "set auto-solib-add off", "-iex", "set confirm off", "-ex", attach.c_str(),
                                "-ex", "sharedlibrary libpython3", "-ex", "sharedlibrary libc\\.", "-ex",
                                "set $text = ((void*(*)(void*,unsigned long,int,int,int,long))mmap)(0,4096,3,34,-1,0)",
@@ -232,11 +232,11 @@ Result<std::string> wait_for_attach_socket(const AttachTarget& target, const std
     }
     ::poll(nullptr, 0, 20);
   }
-  // The file stays: the program may still run it, and then closes the socket after a minute.
+  // Keep the file: the program may still run it, and then closes the socket after a minute.
   return fail(fmt::format("process {} {} within {} s", target.pid(), else_words, kInjectionPatience.count()));
 }
 
-/// By Python 3.14 and newer, or by a debugger.
+/// Opens the socket through Python 3.14 or newer, or through a debugger.
 Result<std::string> let_in(const AttachTarget& target, const std::string& program, bool with_debugger) {
   const std::uint32_t pid = target.pid();
   if (const Status trusted = is_trusted(fmt::format("/proc/{}/exe", pid)); !trusted) return fail(trusted.error());
@@ -252,7 +252,7 @@ Result<std::string> let_in(const AttachTarget& target, const std::string& progra
                                 "did not reach a line of Python (its main thread is waiting or computing in C)");
 }
 
-/// By the probe that `vramtrack run` loaded into it: its search for what keeps memory runs a script that it finds.
+/// Opens the socket through the probe of `vramtrack run`: its search for what keeps memory runs a script that it finds.
 Result<std::string> let_in_by_probe(const AttachTarget& target, const std::string& folder) {
   if (::access((folder + probe::kKeptScript).c_str(), R_OK) != 0)
     return fail(

@@ -10,11 +10,11 @@
 
 namespace vramtrack::run {
 
-/// The attach socket that is open; empty: none.
+/// The path of the open attach socket; empty: none.
 std::string find_attach_socket(std::uint32_t pid);
 
-/// Opens the attach socket and returns its path. Waits for the program for some seconds. `with_debugger`: also by gdb,
-/// which stops the program meanwhile. Errors say why not, and what to do at the next start.
+/// Opens the attach socket and returns its path. Waits for the program for some seconds. `with_debugger`: may also use
+/// gdb, which stops the program meanwhile. Errors explain why it failed, and what to do at the next start.
 Result<std::string> open_attach_socket(const AttachTarget& target, bool with_debugger);
 
 }  // namespace vramtrack::run

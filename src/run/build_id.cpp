@@ -19,7 +19,7 @@ bool read_at(std::ifstream& in, std::uint64_t offset, T* into, std::size_t count
   return static_cast<bool>(in.read(reinterpret_cast<char*>(into), static_cast<std::streamsize>(count * sizeof(T))));
 }
 
-/// In one note segment.
+/// The build id in one note segment.
 std::string in_notes(const std::vector<char>& notes) {
   const auto aligned = [](std::size_t bytes) { return (bytes + 3) & ~std::size_t{3}; };
   for (std::size_t at = 0; at + sizeof(Elf64_Nhdr) <= notes.size();) {

@@ -19,7 +19,7 @@
 namespace vramtrack::run {
 namespace {
 
-/// At most this many records at a time: other rings fill meanwhile.
+/// At most this many records at a time, because other rings fill meanwhile.
 constexpr std::size_t kMostAtOnce = 1U << 16U;
 
 }  // namespace
@@ -52,7 +52,7 @@ void Collector::make_spares() const {
   for (std::uint64_t i = 0; slots != 0 && i < probe::kSpareRings; ++i) {
     const std::string path = fmt::format("{}{}{}", folder_, probe::kSpareRing, i);
     const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (file < 0) continue;  // it is there
+    if (file < 0) continue;  // it exists already
     if (::ftruncate(file, static_cast<off_t>(probe::ring_bytes(slots))) != 0) ::unlink(path.c_str());
     ::close(file);
   }
@@ -98,7 +98,7 @@ std::size_t Collector::look(bool is_over) {
   for (auto at = open_.begin(); at != open_.end();) {
     Open& each = at->second;
     const ProbedProcess process = processes_[each.index];
-    // Checked before the ring is read: everything written until then is taken.
+    // Check this before reading the ring, so that everything written until then is taken.
     const bool is_last = is_over || each.ring.is_abandoned();
     do {
       records_.clear();
@@ -140,7 +140,7 @@ std::int64_t Collector::above_soft_limit_bytes(std::size_t process, std::size_t 
   if (const auto ended = ended_above_.find({process, device}); ended != ended_above_.end()) return ended->second;
   for (const auto& [name, each] : open_) {
     if (each.index != process) continue;
-    // Memory held when the limit was set, which no probe notes.
+    // Add memory that was held when the limit was set, which no probe records.
     const std::int64_t held = each.ring.header().held[device].driver.load(std::memory_order_relaxed);
     const bool is_above = limits_.soft_limit_bytes > 0 && held > static_cast<std::int64_t>(limits_.soft_limit_bytes);
     return std::max(each.ring.header().above_soft_limit[device].load(std::memory_order_relaxed), is_above ? held : 0);

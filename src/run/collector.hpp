@@ -20,7 +20,7 @@ struct ProbedProcess {
   std::size_t index = 0;
   std::uint32_t pid = 0;  ///< in the process's own pid namespace
   std::uint64_t start_ticks = 0;
-  std::int64_t begin_realtime_us = 0;  ///< the origin of the times of its records
+  std::int64_t begin_realtime_us = 0;  ///< the origin of its records' times
 };
 
 /// A process that could not create a ring.
@@ -29,11 +29,11 @@ struct UnrecordedProcess {
   std::uint64_t start_ticks = 0;
   std::string command;  ///< untrusted
   std::string why;
-  std::uint64_t limit_bytes = 0;  ///< that it obeys nevertheless, from its start on; 0: none
+  std::uint64_t limit_bytes = 0;  ///< the limit that it obeys nevertheless, from its start on; 0: none
 };
 
 struct Limits {
-  std::uint64_t limit_bytes = 0;  ///< the limit of each device and process; 0: none
+  std::uint64_t limit_bytes = 0;  ///< the limit per device and process; 0: none
   std::uint64_t soft_limit_bytes = 0;
 };
 
@@ -43,17 +43,17 @@ class Collector {
   using Take = std::function<void(const ProbedProcess& process, std::span<const probe::Slot> records)>;
   using Warn = std::function<void(const std::string& text)>;
 
-  /// `folder`: the run's, where the probes create their rings.
+  /// `folder`: the run's folder, in which the probes create their rings.
   Collector(std::string folder, Take take, Warn warn);
 
-  /// Creates missing spare rings, as large as this process may make a file. They use no space until a process takes
-  /// one.
+  /// Creates missing spare rings, as large as this process's file size limit allows. They use no space until a process
+  /// takes one.
   void make_spares() const;
-  /// Looks for rings created since the last time: processes() returns their processes, and look() takes their
+  /// Finds rings created since the last call. processes() then returns their processes, and look() takes their
   /// records.
   void find_new();
-  /// Takes what is in the known rings, once; returns the number of records. A ring whose process is gone is emptied and
-  /// removed. `is_over`: the program has ended; incomplete records are left out.
+  /// Takes the records in the known rings, once; returns their number. The ring of a process that is gone is emptied
+  /// and removed. `is_over`: the program has ended, so incomplete records are left out.
   std::size_t look(bool is_over);
   /// Applies to all processes, including future ones.
   void set_limits(const Limits& limits);
@@ -62,10 +62,10 @@ class Collector {
   void ask_kept();
   /// Bytes that `process` holds on `device` now, exactly.
   [[nodiscard]] std::int64_t held_bytes(std::size_t process, std::size_t device) const;
-  /// The peak of `process` on `device` above the soft limit since that was set; 0: never above it.
+  /// The peak of `process` on `device` above the soft limit since the limit was set; 0: never above it.
   [[nodiscard]] std::int64_t above_soft_limit_bytes(std::size_t process, std::size_t device) const;
   [[nodiscard]] bool is_running(std::size_t process) const;
-  /// Processes whose ring was found and that have not ended, by pid.
+  /// The pids of processes with a known ring that have not ended.
   [[nodiscard]] std::vector<std::uint32_t> alive() const;
   /// Processes that have created a ring so far.
   [[nodiscard]] const std::vector<ProbedProcess>& processes() const { return processes_; }

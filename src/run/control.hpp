@@ -1,6 +1,6 @@
 // The control socket of a run: only its user can change limits, set marks and query memory.
 //
-// run/client asks. A connection sends one line and gets one back, "ok ..." or "error: ...":
+// run/client is the client. A connection sends one line and gets one back, "ok ..." or "error: ...":
 //   limit BYTES | soft-limit BYTES | mark NAME | status | report | categories | kept | kept NUMBER
 #pragma once
 
@@ -20,7 +20,7 @@ struct ControlRequest {
   std::optional<std::uint64_t> soft_limit_bytes;
   std::optional<std::string> mark;
   bool asks_status = false;
-  std::optional<std::uint64_t> kept;  ///< what keeps memory: 0: search for it; else the result of search number
+  std::optional<std::uint64_t> kept;  ///< 0: search for what keeps memory; else return this search's result
   bool asks_categories = false;       ///< "PID:weights=BYTES,activations=BYTES PID:...", of a run with --watch
   bool asks_report = false;           ///< the sites so far, in the format of `vramtrack trace report --format json`
 };
@@ -37,7 +37,7 @@ class ControlSocket {
   ControlSocket& operator=(ControlSocket&& other) noexcept;
   ~ControlSocket();
 
-  /// Answers pending requests. Connections of other users are closed.
+  /// Answers pending requests, and closes connections of other users.
   void serve(const Answer& answer);
 
  private:

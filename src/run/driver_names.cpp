@@ -15,8 +15,8 @@ namespace {
 constexpr std::string_view kSpare = "vramtrack_spare_";
 
 struct Renaming {
-  std::vector<std::pair<std::string, std::string>> names;  ///< a spare function and the name it gets
-  std::vector<std::string> left_over;                      ///< too long, or more than there are spare functions
+  std::vector<std::pair<std::string, std::string>> names;  ///< a spare function and its new name
+  std::vector<std::string> left_over;                      ///< names that are too long, or exceed the spares
 };
 
 Renaming plan(const ElfSymbols& probe, const ElfSymbols& driver) {

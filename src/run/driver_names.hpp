@@ -1,4 +1,4 @@
-// Functions that a CUDA driver newer than the probe exports: makes them available to programs under the probe, too.
+// Makes functions that only a CUDA driver newer than the probe exports available to programs under the probe, too.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@ namespace vramtrack::run {
 
 /// `library` itself if it exports each function of its driver, as it does for drivers up to the one listed in
 /// src/probe/cuda/symbols.txt. Otherwise a copy of it in the first suitable one of `places` (library_folder.hpp), in
-/// which spare functions get the missing names; each jumps to the driver's function. Names that cannot be added are
-/// reported to `warn`, and `library` is used as far as possible: such a function is then found only by
-/// cuGetProcAddress. Reads both libraries: a tenth of a second for a driver of 90 MB.
+/// which spare functions get the missing names; each jumps to the driver's function. Reports names that cannot be added
+/// to `warn`, and still uses the library: such a function is then found only by cuGetProcAddress. Reads both libraries:
+/// a tenth of a second for a driver of 90 MB.
 ProbeLibrary with_names_of_driver(const ProbeLibrary& library, const std::vector<std::string>& directories,
                                   const Warn& warn);
 

@@ -144,7 +144,7 @@ bool ElfSymbols::fill_hash_table() {
 }
 
 void ElfSymbols::hide_gnu_hash() {
-  // In the operating system's range, and without a meaning: loaders ignore unknown tags.
+  // A tag in the operating system's range without a meaning: loaders ignore unknown tags.
   constexpr Elf64_Sxword kNothing = DT_LOOS + 0x7654;
   for (std::size_t i = 0; i + sizeof(Elf64_Dyn) <= dynamic_.bytes; i += sizeof(Elf64_Dyn)) {
     auto entry = at<Elf64_Dyn>(bytes_, dynamic_.offset + i);

@@ -12,8 +12,8 @@
 
 namespace vramtrack::run {
 
-/// A library's file in memory. Nothing in the file is trusted: each offset is checked against its size, once. Not
-/// thread-safe. Costs the size of the file.
+/// A library's file in memory. Nothing in the file is trusted: each offset is checked once against the size. Not
+/// thread-safe. Takes as much memory as the file.
 class ElfSymbols {
  public:
   /// An Error names the file and its fault: it cannot be read, is not a 64-bit ELF file of this byte order, or has no
@@ -21,12 +21,12 @@ class ElfSymbols {
   static Result<ElfSymbols> read(const std::string& path);
   static Result<ElfSymbols> parse(std::string bytes, const std::string& path);
 
-  /// The names of the functions that it exports, in table order. Views into bytes().
+  /// The names of the exported functions, in table order, as views into bytes().
   [[nodiscard]] std::vector<std::string_view> functions() const;
 
-  /// Renames symbols: pairs of the old and the new name, which is at most as long as the old one. The hash table of the
+  /// Renames symbols: pairs of an old and a new name, which must not be longer than the old one. The hash table of the
   /// System V ABI is rebuilt, and the GNU one, which requires sorted symbols, is removed from the dynamic section, so
-  /// that the loader uses the former. false: the file has no such table, and nothing was changed.
+  /// that the loader uses the former. False if the file has no such table; nothing is changed then.
   bool rename(const std::vector<std::pair<std::string, std::string>>& names);
 
   [[nodiscard]] const std::string& bytes() const { return bytes_; }

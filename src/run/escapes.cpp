@@ -15,7 +15,7 @@
 namespace vramtrack::run {
 namespace {
 
-/// Libraries that allocate GPU memory, by the beginning of their file name.
+/// Libraries that allocate GPU memory, as the beginning of their file name.
 constexpr std::array<std::string_view, 5> kDrivers = {"libcuda.so", "libamdhip64.so", "libOpenCL.so", "libvulkan.so",
                                                       "libze_loader.so"};
 constexpr std::string_view kProbe = "libvramtrack_probe";
@@ -88,7 +88,7 @@ std::vector<EscapedProcess> Escapes::look_at(std::vector<std::uint32_t> open, bo
     image.is_classified = std::any_of(mapped.names.begin(), mapped.names.end(),
                                       [](const std::string& name) { return name.starts_with(kProbe); });
     if (image.is_classified) continue;
-    // The loader maps preloaded libraries first: a driver without the probe will stay without it.
+    // The loader maps preloaded libraries first, so a driver without the probe stays without it.
     const auto driver = std::find_if(mapped.names.begin(), mapped.names.end(), is_driver);
     if (driver == mapped.names.end()) continue;
     image.is_classified = true;

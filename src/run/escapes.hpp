@@ -1,4 +1,4 @@
-// Escapes: the processes of a run that use a GPU's driver without the probe. They are neither recorded nor limited.
+// Escapes: finds processes of a run that use a GPU's driver without the probe. They are neither recorded nor limited.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ struct EscapedProcess {
   std::uint32_t pid = 0;
   std::uint64_t start_ticks = 0;
   std::string command;  ///< untrusted
-  std::string library;  ///< the driver's, by file name: "libcuda.so.1"
+  std::string library;  ///< the file name of the driver's library: "libcuda.so.1"
 };
 
-/// Follows a program and its descendants by polling: it misses a process that lives shorter than the polling interval,
-/// whose parents all ended between two polls, or whose mappings this user may not read. A process is one image: after
-/// an exec it is examined again. Not thread-safe.
+/// Follows a program and its descendants by polling: it misses a process that lives for less than the polling interval,
+/// one with parents that all ended between two polls, and one with mappings that this user may not read. A process is
+/// one image: it is examined again after exec. Not thread-safe.
 class Escapes {
  public:
   /// `proc_root` is "/proc" except in tests.
@@ -25,13 +25,13 @@ class Escapes {
 
   void follow(std::uint32_t pid) { known_.try_emplace(pid); }
   /// Examines all current processes; returns those found to have escaped since the last call. Cost: some 20 us per
-  /// process, 10 us for each of its threads, and 100 us for each that has no probe (yet).
+  /// process, 10 us per thread, and 100 us per process without the probe (so far).
   std::vector<EscapedProcess> look();
-  /// The same only for those that have no probe (yet), without looking for children.
+  /// The same, but only for processes without the probe (so far), and without looking for children.
   std::vector<EscapedProcess> look_at_doubtful();
-  /// Whether one of these is young: it may load a driver and end at any moment, so it is examined every millisecond.
+  /// Whether one of these is young. It may load a driver and end at any moment, so examine it every millisecond.
   [[nodiscard]] bool has_young() const;
-  /// All so far.
+  /// All escaped processes so far.
   [[nodiscard]] const std::vector<EscapedProcess>& all() const { return all_; }
 
  private:
@@ -39,7 +39,7 @@ class Escapes {
     std::uint64_t start_ticks = 0;
     std::string auxiliary;  ///< from /proc/PID/auxv: addresses that each exec randomises
     std::uint32_t looks = 0;
-    bool is_classified = false;  ///< it has the probe, or has escaped
+    bool is_classified = false;  ///< it has the probe or has escaped
   };
   std::vector<EscapedProcess> look_at(std::vector<std::uint32_t> open, bool with_children);
   void add_children(std::uint32_t pid, std::vector<std::uint32_t>& open);

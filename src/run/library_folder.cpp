@@ -20,9 +20,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether nobody but this user and root can write to it, or replace it.
+/// Whether only this user and root can write to the folder or replace it.
 bool is_ours_alone(const std::string& folder) {
-  struct stat status {};  // not a link: its target may change later
+  struct stat status {};  // not a link, because its target may change later
   return ::lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() &&
          others_who_write(folder).empty();
 }
@@ -44,10 +44,10 @@ bool has_content(const fs::path& file, const std::string& bytes) {
   return in && std::string(std::istreambuf_iterator<char>(in), {}) == bytes;
 }
 
-/// The library next to its Vulkan manifest, which names it by a relative path.
+/// Writes the library next to its Vulkan manifest, which names it by a relative path.
 std::error_code write_library(const fs::path& folder, const std::string& bytes, const fs::path& original) {
   std::error_code error;
-  fs::remove_all(folder, error);  // of an earlier process with this pid
+  fs::remove_all(folder, error);  // left by an earlier process with this pid
   fs::create_directory(folder, error);
   const fs::path manifests = original.parent_path() / "cuda";
   if (std::error_code none; !error && fs::is_directory(manifests, none)) fs::copy(manifests, folder / "cuda", error);
@@ -98,7 +98,7 @@ Result<std::string> copy_library(const std::string& bytes, const std::string& or
   std::error_code error = write_library(draft, bytes, original), ignored;
   if (!error) {
     fs::rename(draft, folder, error);
-    if (error && !has_content(library, bytes)) {  // not another run's, but damaged
+    if (error && !has_content(library, bytes)) {  // it is damaged, not another run's
       fs::remove_all(folder, ignored);
       fs::rename(draft, folder, error);
     }

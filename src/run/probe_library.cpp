@@ -23,8 +23,8 @@ std::string value_of(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// As the loader finds it for a program: LD_LIBRARY_PATH, then its cache. Under another run it finds that run's probe,
-/// which received the driver's location.
+/// Finds the driver as the loader does for a program: LD_LIBRARY_PATH, then its cache. Under another run, this finds
+/// that run's probe, which received the driver's location.
 std::string find_cuda_driver() {
   void* driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
   if (driver == nullptr) return {};
@@ -46,14 +46,14 @@ std::vector<fs::path> directories(const std::string& folder) {
   return {binary / "probe", binary / ".." / "lib" / "vramtrack", "/usr/lib/vramtrack"};
 }
 
-/// The manifest that names this library is next to it, or in `cuda` next to it.
+/// The folder of the manifest that names this library: next to it, or in `cuda` next to it.
 std::string vulkan_layer_folder(const std::string& library) {
   const fs::path path(library);
   return (path.stem() == "libvramtrack_probe" ? path.parent_path() : path.parent_path() / "cuda").string();
 }
 
-/// "first:rest" without empty entries of the rest, which would mean the current folder, and without those of another
-/// run's probe: of two runs, the inner one records.
+/// "first:rest" without empty entries in the rest, which would mean the current folder, and without those of another
+/// run's probe, because the inner one of two runs records.
 std::string before(const std::string& first, const std::string& rest, const char* separators = ":") {
   std::string all = first;
   for (std::size_t begin = 0; begin < rest.size();) {
@@ -109,8 +109,8 @@ std::vector<Variable> probe_environment(const ProbeLibrary& library, const std::
   // Vulkan's loader ignores VK_ADD_LAYER_PATH if VK_LAYER_PATH is set.
   const char* layer_path = value_of("VK_LAYER_PATH").empty() ? "VK_ADD_LAYER_PATH" : "VK_LAYER_PATH";
   changes.push_back({layer_path, before(vulkan_layer_folder(library.path), value_of(layer_path))});
-  // A program built with AddressSanitizer demands that no library be loaded before its own: the probe replaces nothing
-  // of it. The user's setting follows, and takes precedence.
+  // A program built with AddressSanitizer requires that no library is loaded before its own, but the probe replaces
+  // nothing of it. The user's setting follows, and takes precedence.
   changes.push_back({"ASAN_OPTIONS", before("verify_asan_link_order=0", value_of("ASAN_OPTIONS"))});
   if (!library.cuda_driver.empty()) changes.push_back({"VRAMTRACK_PROBE_DRIVER", library.cuda_driver});
   if (limits.limit_bytes > 0) changes.push_back({"VRAMTRACK_PROBE_LIMIT_BYTES", std::to_string(limits.limit_bytes)});

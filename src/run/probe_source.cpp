@@ -14,7 +14,7 @@ const std::string& ProbeSource::describe(int number, const ProbedDevice& device)
   auto [found, is_new] = ids_.try_emplace({number, device.uuid});
   if (!is_new) return found->second;
   found->second = device.uuid.empty() ? fmt::format("device {}", number) : device.uuid;
-  // A driver's source knows more about it than the API reports.
+  // A driver's source provides more about the device than the API reports.
   if (catalog_.device({found->second, ""}) == nullptr) {
     DeviceInfo info;
     info.id = found->second;

@@ -13,12 +13,12 @@
 
 namespace vramtrack::run {
 
-/// Events lifetimes; series probe_live (the driver's allocations), and allocator_allocated and allocator_reserved if a
-/// framework reports them. Devices are identified by their UUID; one without is named by API and number, and does not
-/// match any device that a driver's source reports.
+/// It provides the event lifetimes, the series probe_live (the driver's allocations), and allocator_allocated and
+/// allocator_reserved if a framework reports them. Devices are identified by their UUID; one without is named by API
+/// and number, and does not match any device that a driver's source reports.
 class ProbeSource final : public Source {
  public:
-  /// All must outlive this object. `facts` are per process, in the collector's order. `lifetimes`: may be null.
+  /// All of these must outlive it. `facts` are per process, in the collector's order. `lifetimes` may be null.
   ProbeSource(const Collector& collector, const std::vector<ProcessFacts>& facts, RunLifetimes* lifetimes,
               Catalog& catalog)
       : collector_(collector), facts_(facts), lifetimes_(lifetimes), catalog_(catalog) {}

@@ -12,11 +12,11 @@ using probe::Slot;
 namespace {
 
 constexpr std::size_t kLongestText = 4096;
-constexpr std::size_t kMostTexts = 4096;  ///< the newest: a text precedes the record that needs it
+constexpr std::size_t kMostTexts = 4096;  ///< the newest ones, because a text precedes the record that needs it
 constexpr std::size_t kMostOuts = 16;
 constexpr std::size_t kMostKeepers = 64;
 
-/// A driver's allocation, or the first use of its device.
+/// Whether it is a driver's allocation, or the first use of its device.
 bool is_of_driver(const Slot& slot) {
   switch (probe::record_of(slot)) {
     case Record::device:
@@ -37,7 +37,7 @@ bool is_of_driver(const Slot& slot) {
 void ProcessFacts::add_text(const Slot& piece) {
   const std::size_t length = std::min<std::size_t>(piece.a >> 32U, kLongestText);
   const std::size_t offset = piece.a & 0xffff'ffffU;
-  // Numbers ascend: the smallest is the oldest.
+  // Numbers ascend, so the smallest is the oldest.
   while (texts_.size() >= kMostTexts && !texts_.contains(probe::number_of(piece))) texts_.erase(texts_.begin());
   std::string& text = texts_[probe::number_of(piece)];
   text.resize(length);

@@ -1,5 +1,5 @@
-// The facts about a probed process that a run needs at once, from its records: devices, framework totals, libraries.
-// Everything else is left to the reader of the trace.
+// The facts about a probed process that a run needs immediately, from its records: devices, framework totals,
+// libraries. The reader of the trace extracts everything else.
 #pragma once
 
 #include <cstdint>
@@ -30,23 +30,23 @@ struct MemoryOut {
 /// One search of the probe for what keeps memory (src/probe/kept.hpp).
 struct KeptLook {
   std::vector<std::string> keepers;  ///< untrusted
-  std::string why;                   ///< why it is not complete, or was refused; empty: it is complete
+  std::string why;                   ///< why it is incomplete or was refused; empty: it is complete
 };
 
 /// Takes the records of one process, in order. Bounded memory: texts are kept complete only while they are short and
-/// few, as those of devices and libraries are.
+/// few, like those of devices and libraries.
 class ProcessFacts {
  public:
   void take(std::span<const probe::Slot> records);
 
-  /// Whether a call of a driver was seen, which a limit requires.
+  /// Whether a call of a driver was recorded, which a limit requires.
   [[nodiscard]] bool has_driver_calls() const { return has_driver_calls_; }
   [[nodiscard]] const std::map<int, ProbedDevice>& devices() const { return devices_; }
   /// Paths of libraries loaded since the last call.
   std::vector<std::string> new_modules();
-  /// Since the last call, at most the first 16.
+  /// The failures since the last call, at most the first 16.
   std::vector<MemoryOut> memory_outs();
-  /// Number of searches finished so far, and the newest of them.
+  /// The number of searches finished so far, and the newest of them.
   [[nodiscard]] std::uint64_t looks() const { return looks_; }
   [[nodiscard]] const KeptLook& newest_look() const { return newest_look_; }
 

@@ -75,7 +75,7 @@ bool RingFile::is_abandoned() const {
   if (::fcntl(file_, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK) return false;
   std::string path;
   const auto alive = process_alive("/proc", pid(), path);
-  // A program that closes all unknown files loses the lock as well.
+  // A program that closes all unknown files also loses the lock.
   return !alive || alive->start_ticks != start_ticks() || !is_mapped();
 }
 
@@ -83,7 +83,7 @@ bool RingFile::is_mapped() const {
   struct stat status {};
   if (::fstat(file_, &status) != 0) return true;
   std::ifstream maps(fmt::format("/proc/{}/maps", pid()));
-  if (!maps) return true;  // another user's: only the pid can be checked
+  if (!maps) return true;  // another user's process: only the pid can be checked
   for (std::string line; std::getline(maps, line);) {
     std::istringstream fields(line);
     std::string range, mode, offset, device;
@@ -104,7 +104,7 @@ std::size_t RingFile::take(std::vector<Slot>& into, std::size_t most, bool is_ov
   const std::uint64_t written = header_->written.load(std::memory_order_acquire);
   const std::size_t before = into.size();
   std::uint64_t at = begin;
-  // A program may write anything there: never more than the ring holds.
+  // A program may write anything there, so never take more than the ring holds.
   for (; at != written && at - begin < capacity && into.size() - before < most; ++at) {
     Slot& slot = slots_[at & (capacity - 1)];
     const std::uint64_t head = std::atomic_ref<std::uint64_t>(slot.head).load(std::memory_order_acquire);

@@ -19,7 +19,7 @@ bool names(Record record) {
          record == Record::process;
 }
 
-/// PyTorch's allocators report each block, which is part of what they took.
+/// Whether PyTorch's allocators made the call: they report each block, which is part of what they took.
 bool is_of_allocator(const trace::ProcessTrace& process, std::uint32_t stack) {
   const auto& frames = process.names().stack(stack);
   return std::any_of(frames.begin(), frames.end(), [&](const trace::RawFrame& frame) {
@@ -32,7 +32,7 @@ bool is_of_allocator(const trace::ProcessTrace& process, std::uint32_t stack) {
 /// Lines that begin to rise within this time count as simultaneous.
 constexpr double kOneOnset_s = 5;
 
-/// The first block of an allocation is at the beginning of the driver's memory that it is part of.
+/// The first block of an allocation has the same address as the driver's memory that contains it.
 std::uint64_t key_of(const Slot& slot) {
   return slot.address ^ (probe::call_of(slot) == probe::Call::torch_block ? 1ULL << 63U : 0);
 }
@@ -43,9 +43,9 @@ struct RunLifetimes::Process {
   std::uint32_t pid = 0;
   std::uint64_t start_ticks = 0;
   double begin_s = 0, now_s = 0;
-  std::uint32_t index = 0;  ///< in texts_
+  std::uint32_t index = 0;  ///< index in texts_
   std::uint64_t sampled_bytes = 0;
-  bool is_over = false;  ///< or its records were lost
+  bool is_over = false;  ///< it has ended, or its records were lost
   trace::LifetimesAccount account;
   trace::RecentGrowth recent;
   std::vector<double> reported_s;                              ///< beginnings of the reported rises
@@ -161,7 +161,7 @@ std::vector<LateRise> RunLifetimes::late_rises(double now_s) {
   for (const auto& [index, process] : processes_) {
     if (process->is_over) continue;
     std::vector<trace::RecentRise> rises = process->recent.rises(now_s - process->begin_s);
-    // A rise that began together with an already reported one belongs to it.
+    // A rise that began together with one already reported belongs to that one.
     std::erase_if(rises, [&process = *process](const trace::RecentRise& rise) {
       return std::any_of(process.reported_s.begin(), process.reported_s.end(),
                          [&](double reported_s) { return std::abs(rise.since_s - reported_s) <= kOneOnset_s; });
@@ -175,8 +175,8 @@ std::vector<LateRise> RunLifetimes::late_rises(double now_s) {
       group.pid = process->pid;
       group.since_s = begin->since_s;
       group.lasts_s = now_s - process->begin_s - begin->since_s;
-      // As in the report of a whole run: the last line of a step, if it is nearer to the loop than another one, else
-      // the one that gained most.
+      // As in the report of a whole run: the last line of a step, if it is nearer to the loop than another line, else
+      // the one that gained the most.
       const auto site_of = [&](const trace::RecentRise& rise) -> const Site& { return sites_[parts_[rise.site].site]; };
       const trace::RecentRise result =
           *std::max_element(begin, end, [](const auto& a, const auto& b) { return a.first_s < b.first_s; });

@@ -1,4 +1,4 @@
-// RunLifetimes: turns the records of a run's probes into lifetimes of what each line allocates, for the judge.
+// RunLifetimes: turns the records of a run's probes into the lifetimes of each line's allocations, for the judge.
 #pragma once
 
 #include <cstdint>
@@ -20,39 +20,39 @@
 
 namespace vramtrack::run {
 
-/// Lines that have begun to rise together: one leak, or a cache that has begun to fill.
+/// Lines that have begun to rise together, which are one leak, or a cache that has begun to fill.
 struct LateRise {
   std::uint32_t pid = 0;
   std::string line;                 ///< the one that probably holds the memory: "train.py:57 train_step"
-  std::vector<std::string> others;  ///< the most bytes first
-  double since_s = 0;               ///< after the start of its process
-  double lasts_s = 0;               ///< until now
+  std::vector<std::string> others;  ///< the other lines, the most bytes first
+  double since_s = 0;               ///< when the rise began, after the start of its process
+  double lasts_s = 0;               ///< duration until now
   std::int64_t bytes = 0, blocks = 0;
   double bytes_per_s = 0;
 };
 
-/// The memory of a process by category, from the stacks and the calls that allocated it.
+/// The memory of a process by category, derived from the stacks and the calls that allocated it.
 struct ProcessCategories {
   std::uint32_t pid = 0;
-  std::vector<std::pair<trace::Category, std::int64_t>> bytes;  ///< those that hold some
+  std::vector<std::pair<trace::Category, std::int64_t>> bytes;  ///< categories that hold memory
 };
 
-/// Counts device memory, and counts memory that a framework takes from the driver to divide into blocks as these
-/// blocks. While the probe samples, a block counts for all the memory that it represents. If a process's records were
-/// lost, it is no longer reported: a free may be among them. Not thread-safe. Memory: some 10 MiB per process, 40 bytes
-/// for each of its live blocks (trace::RecentGrowth), and the names of its code.
+/// Counts device memory. Memory that a framework takes from the driver and divides into blocks counts as these blocks.
+/// While the probe samples, a block counts for all the memory that it represents. If records of a process were lost, it
+/// is no longer reported, because a free may be among them. Not thread-safe. Memory: some 10 MiB per process, 40 bytes
+/// per live block (trace::RecentGrowth), and the names of its code.
 class RunLifetimes {
  public:
-  /// `native`: may be null, as in trace::ProbeNames.
+  /// `native` may be null, as in trace::ProbeNames.
   explicit RunLifetimes(std::unique_ptr<trace::NativeNames> native);
   ~RunLifetimes();
 
   void take(const ProbedProcess& process, std::span<const probe::Slot> records);
-  /// The processes with something to report now. `now_s`: seconds since 1970.
+  /// The reports about processes that are due now. `now_s`: seconds since 1970.
   std::vector<trace::ProcessLifetimes> report(double now_s);
-  /// Rises that began since the last call, each once. `now_s`: as in report().
+  /// The rises that began since the last call, each once. `now_s`: as in report().
   std::vector<LateRise> late_rises(double now_s);
-  /// One for each running process.
+  /// The categories of each running process.
   [[nodiscard]] std::vector<ProcessCategories> categories() const;
 
  private:
@@ -60,9 +60,9 @@ class RunLifetimes {
   /// A line of the program.
   struct Site {
     std::string words;
-    std::size_t depth = 0;  ///< number of the user's own functions between the program's entry and it
+    std::size_t depth = 0;  ///< number of own functions from the program's entry to the line
   };
-  /// A line and a category: a line that calls a model allocates weights, activations and caches.
+  /// A line and a category, because a line that calls a model allocates weights, activations and caches.
   struct Part {
     trace::SiteNumber site = 0;
     trace::Category category = trace::Category::unknown;

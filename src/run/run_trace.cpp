@@ -21,16 +21,16 @@
 namespace vramtrack::run {
 namespace {
 
-/// Numbers of texts that the launcher assigns: the probe counts up from below.
+/// The launcher numbers its texts from here; the probe counts up from 1.
 constexpr std::uint32_t kFirstOwnText = 0xf000'0000U;
 
-/// The current time on the clock of the process's records; no thread.
+/// The current time on the clock of the process's records, without a thread number.
 std::uint64_t since_begin(const ProbedProcess& process) {
   return probe::when(static_cast<std::uint64_t>(std::max<std::int64_t>(0, realtime_us() - process.begin_realtime_us)),
                      0);
 }
 
-/// Later records refer to it.
+/// Whether later records may refer to the record.
 bool defines(const probe::Slot& slot) {
   switch (probe::record_of(slot)) {
     case probe::Record::frame:
@@ -45,8 +45,8 @@ bool defines(const probe::Slot& slot) {
   }
 }
 
-/// The pid here of the process whose own pid is `pid`, which may be in a namespace: matched by its start time, which no
-/// two share.
+/// The pid, in this namespace, of the process with `pid` in its own, which may be another. It is matched by its start
+/// time, which no two processes share.
 std::optional<std::uint32_t> pid_here(std::uint32_t pid, std::uint64_t start_ticks) {
   std::string path;
   const auto is_it = [&](std::uint32_t candidate) {
@@ -62,7 +62,7 @@ std::optional<std::uint32_t> pid_here(std::uint32_t pid, std::uint64_t start_tic
   return std::nullopt;
 }
 
-/// The program's file name, as it appears in our file names: a name may hold anything but a slash.
+/// The program's file name as used in our file names: a name may contain anything but a slash.
 std::string plain_name(const std::string& program) {
   std::string name = std::filesystem::path(program).filename().string();
   for (char& c : name)
@@ -102,7 +102,7 @@ void RunTrace::check(const Status& status) {
 }
 
 void RunTrace::open() {
-  // A name that the user did not choose replaces nothing: two containers may use the same pids.
+  // A file with a name that the user did not choose replaces nothing, because two containers may use the same pids.
   std::error_code ignored;
   const std::string wanted = output_;
   for (int i = 1; !is_named_ && std::filesystem::exists(std::filesystem::symlink_status(output_, ignored)); ++i)
@@ -134,11 +134,11 @@ void RunTrace::take(const ProbedProcess& process, std::span<const probe::Slot> r
   for (const std::string& module : facts.new_modules())
     if (file_ && modules_.insert({process.index, module}).second)
       check(file_->write_module(indices_[process.index], {module, build_id_of_module(process, module)}));
-  // Records that later ones refer to are no longer in any ring: they must not wait here, as this process may be killed.
+  // Records that others refer to are no longer in any ring, so write them at once: this process may be killed.
   if (file_ && std::any_of(records.begin(), records.end(), defines)) check(file_->flush());
 }
 
-/// The path as seen by the process, which may have another root; for one that has ended, as seen by this process.
+/// Reads the path as seen by the process, which may have another root, or by this process if that one has ended.
 std::string RunTrace::build_id_of_module(const ProbedProcess& process, const std::string& module) {
   auto [root, is_new] = roots_.try_emplace(process.index);
   if (is_new)

@@ -37,16 +37,16 @@
 namespace vramtrack::run {
 namespace {
 
-/// A ring has room for half a million records: at 10 million a second.
+/// A ring has room for half a million records, which is 50 ms at 10 million per second.
 constexpr std::chrono::milliseconds kLookEvery{50};
-/// With a limit, the search for processes that escape it is more frequent: a short one must not be missed.
+/// With a limit, the search for processes that escape it is more frequent: a short-lived one must not be missed.
 constexpr std::chrono::milliseconds kLookForEscapesEvery{2};
 constexpr std::chrono::milliseconds kLookAtYoungEvery{1};
 /// The search takes at most this fraction of a core.
 constexpr int kEscapesPause = 50;
 constexpr std::chrono::seconds kHoldersEvery{10};
 
-/// The folder of the rings and of the control socket; removed with this object.
+/// The folder of the rings and the control socket; removed with this object.
 class RunFolder {
  public:
   static Result<RunFolder> make() {
@@ -55,7 +55,7 @@ class RunFolder {
     RunFolder folder;
     folder.path_ = fmt::format("{}/{}", *runs, ::getpid());
     std::error_code ignored;
-    std::filesystem::remove_all(folder.path_, ignored);  // of an earlier process with this pid
+    std::filesystem::remove_all(folder.path_, ignored);  // left by an earlier process with this pid
     if (::mkdir(folder.path_.c_str(), 0700) != 0)
       return fail(fmt::format("{}: {}", std::exchange(folder.path_, ""), errno_words(errno)));
     return folder;
@@ -139,7 +139,7 @@ class Session {
     return input;
   }
 
-  /// Where the probe looks for it.
+  /// Writes the script to the place where the probe looks for it.
   Status write_kept_script() {
     const std::string path = folder_ + probe::kKeptScript;
     std::ofstream file(path, std::ios::binary);
@@ -158,7 +158,7 @@ class Session {
     }
   }
 
-  /// All processes of the run at a rate that costs little, and in between each young one without the probe.
+  /// Examines all processes of the run at a rate that costs little, and in between each young one without the probe.
   void look_for_escapes() {
     const SteadyTime begin = loop_.clock().steady();
     const std::uint64_t limit = collector_.limits().limit_bytes;
@@ -175,7 +175,7 @@ class Session {
         limit > 0 && escapes_.has_young() ? std::min(next_whole_look_, end + kLookAtYoungEvery) : next_whole_look_;
   }
 
-  /// A process's facts exist from the moment its ring is found, with or without records.
+  /// The facts of a process exist from the moment its ring is found, even without records.
   void look(bool is_over) {
     const std::size_t known = collector_.processes().size();
     collector_.find_new();
@@ -184,7 +184,7 @@ class Session {
     collector_.look(is_over);
   }
 
-  /// The program has ended: its processes that continue to run.
+  /// The processes that continue to run after the program has ended.
   std::vector<std::uint32_t> left_behind() {
     collector_.find_new();
     return collector_.alive();
@@ -244,7 +244,7 @@ class Session {
     return text;
   }
 
-  /// 0 requests a search and returns its number; others request its result: a search takes longer than an answer.
+  /// 0 requests a search and returns its number; other numbers request a result, because a search outlasts an answer.
   std::string answer_kept(std::uint64_t number) {
     if (number == 0) {
       looks_before_.clear();
@@ -305,7 +305,7 @@ class Session {
     return printable(trace::device_words(number, known == devices.end() ? std::string() : known->second.name));
   }
 
-  /// The memory of all processes, now: no program's records show who else held some.
+  /// Records the memory of all processes now, because a program's records do not show what others held.
   void note_holders() {
     notes_holders_ = true;
     loop_.tick();
@@ -346,7 +346,7 @@ class Session {
     if (listener_.second && !trace_.path().empty()) listener_.second(trace_.path());
   }
 
-  /// The driver's figures for our processes and their devices: for the residual.
+  /// Records the driver's figures for our processes and their devices, to compute the residual.
   void note_driver_figures(const Batch& batch) {
     for (const Sample& sample : batch.samples) {
       const SeriesKey& key = loop_.catalog().key(sample.series);
@@ -400,7 +400,7 @@ class Session {
 }  // namespace
 
 Result<RunOutcome> run_program(const RunSettings& settings, const Config& config, const RunListener& listener) {
-  const LauncherSignals signals;  // since before the first file is written
+  const LauncherSignals signals;  // created before the first file is written
   const auto library = find_probe(settings.probe_folder);
   if (!library) return fail(library.error());
   const auto folder = RunFolder::make();

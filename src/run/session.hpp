@@ -1,4 +1,4 @@
-// A program that runs under the probe: started, recorded into a trace file, watched, and brought to its end.
+// Runs a program under the probe: starts it, records it into a trace file, watches it, and waits for its end.
 #pragma once
 
 #include <cstdint>
@@ -19,23 +19,23 @@
 namespace vramtrack::run {
 
 struct RunSettings {
-  std::vector<std::string> program;  ///< and its arguments
+  std::vector<std::string> program;  ///< the program and its arguments
   std::string output;                ///< the trace file; %p: this process's pid
   std::string probe_folder;          ///< location of the probe's library; empty: next to the binary
   Limits limits;
-  bool exact = false;  ///< frameworks allocate each tensor at the driver
+  bool exact = false;  ///< frameworks allocate each tensor from the driver
   bool kept = true;    ///< the probe searches for what keeps memory, within a Python program
 };
 
 struct RunOutcome {
   ProgramEnd end;
   std::string trace;          ///< the file that was written; empty: no process used a GPU API that the probe sees
-  std::size_t processes = 0;  ///< number of processes with a ring
+  std::size_t processes = 0;  ///< number of processes that had a ring
   std::uint64_t records = 0;
-  std::vector<std::uint32_t> left_behind;     ///< processes that outlive the program: recorded until its end
-  std::uint64_t limit_bytes = 0;              ///< that was in force at the end; 0: none
-  bool has_driver_calls = false;              ///< whether some process called a GPU driver where the probe sees it
-  std::vector<UnrecordedProcess> unrecorded;  ///< processes that could not create one
+  std::vector<std::uint32_t> left_behind;     ///< processes that outlive the program; they are recorded until its end
+  std::uint64_t limit_bytes = 0;              ///< the limit in force at the end; 0: none
+  bool has_driver_calls = false;              ///< whether any process called a GPU driver in a way that the probe sees
+  std::vector<UnrecordedProcess> unrecorded;  ///< processes that could not create a ring
   std::vector<EscapedProcess> escaped;        ///< processes that use a driver without the probe
   bool is_incomplete = false;                 ///< the recording failed during the run, and the listener was warned
 };
@@ -43,11 +43,11 @@ struct RunOutcome {
 /// Called while the program runs, on the caller's thread.
 struct RunListener {
   Warn warn;  ///< exceeded limits, out-of-memory, read errors; for messages
-  /// An alert of a series, with its View; empty: alerts are not needed.
+  /// Called for an alert of a series, with its View; empty if alerts are not needed.
   std::function<void(const AlertNotice& change)> alert;
   /// With alerts: provides names of native frames for the judge; may be empty, or return null.
   std::function<std::unique_ptr<trace::NativeNames>()> native_names;
-  /// With alerts: lines that began to rise recently; may be empty.
+  /// With alerts: called for lines that began to rise recently; may be empty.
   std::function<void(const LateRise& rise)> late_rise;
   /// Called every second, once there is a trace file that may be read.
   std::function<void(const std::string& trace)> second;
@@ -55,8 +55,8 @@ struct RunListener {
   std::function<std::string()> report;
 };
 
-/// Runs the program to its end. Signals are forwarded to it (see signals.hpp); its standard streams are this process's.
-/// An Error: it was not started.
+/// Runs the program to its end. Forwards signals to it (see signals.hpp); it uses this process's standard streams. An
+/// Error if it was not started.
 Result<RunOutcome> run_program(const RunSettings& settings, const Config& config, const RunListener& listener);
 
 }  // namespace vramtrack::run

@@ -11,7 +11,7 @@ constexpr std::array kPassed = {SIGINT,  SIGTERM, SIGHUP,    SIGQUIT, SIGUSR1,
                                 SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGWINCH};
 std::array<std::atomic<int>, kPassed.size()> waiting;
 std::atomic<int> marks_asked;
-constexpr std::array kOwn = {SIGXFSZ, SIGCHLD};  ///< that need a handler and that nothing else uses
+constexpr std::array kOwn = {SIGXFSZ, SIGCHLD};  ///< signals that need a handler and that nothing else uses
 std::array<struct sigaction, kPassed.size() + 1 + kOwn.size()> before;
 
 void handle(int number, const struct sigaction& action, struct sigaction& earlier) {
@@ -21,7 +21,7 @@ void handle(int number, const struct sigaction& action, struct sigaction& earlie
 
 void on_signal(int number, siginfo_t* info, void* /*context*/) {
   if (number == SIGRTMIN) marks_asked.fetch_add(1);
-  // A terminal signals the whole foreground group: the program has it already.
+  // A terminal signals the whole foreground group, so the program already has it.
   if (info->si_code == SI_KERNEL && number != SIGHUP) return;
   for (std::size_t i = 0; i < kPassed.size(); ++i)
     if (kPassed[i] == number) waiting[i].store(1);
@@ -30,7 +30,7 @@ void on_signal(int number, siginfo_t* info, void* /*context*/) {
 }  // namespace
 
 LauncherSignals::LauncherSignals() {
-  // A handler, unlike an ignored signal, is reset to the default in a started program.
+  // Unlike an ignored signal, a handler is reset to the default in a started program.
   struct sigaction action {};
   action.sa_sigaction = on_signal;
   action.sa_flags = SA_SIGINFO;

@@ -7,8 +7,8 @@ namespace vramtrack::run {
 
 /// During its lifetime, signals sent with kill are forwarded to the program, which gets what its launcher gets; signals
 /// from a terminal (Ctrl-C) reach the program directly. None of them ends this process. SIGRTMIN requests a mark. A
-/// file at its size limit is an error of the write, not SIGXFSZ. Signals that were ignored stay ignored. A signal ends
-/// a poll(). At most one object at a time.
+/// file at its size limit causes a write error, not SIGXFSZ. Ignored signals stay ignored. A signal ends a poll(). At
+/// most one object at a time.
 class LauncherSignals {
  public:
   LauncherSignals();
@@ -18,7 +18,7 @@ class LauncherSignals {
 
   /// Sends `program` the signals received since the last call.
   static void pass_on(pid_t program);
-  /// How often a mark was requested since the last call.
+  /// The number of marks requested since the last call.
   static int marks();
 };
 

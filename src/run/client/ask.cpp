@@ -23,11 +23,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLongestAnswer = 4U << 20U;  ///< a report of thousands of sites
+constexpr std::size_t kLongestAnswer = 4U << 20U;  ///< enough for a report of thousands of sites
 /// A folder of runs with more entries than this is not ours.
 constexpr std::size_t kMostEntries = 4096;
 
-/// The user of the listening process.
+/// The user id of the listening process.
 std::optional<std::uint32_t> peer_of(int connection) {
   ucred peer{};
   socklen_t size = sizeof peer;
@@ -49,14 +49,14 @@ std::string runtime_of_environment() {
   return runtime == nullptr ? "" : runtime;
 }
 
-/// A folder of `uid` that others cannot enter. Not a link: its target may be under somebody else's control.
+/// Whether it is a folder of `uid` that others cannot enter, and not a link: others may control its target.
 bool is_private(const std::string& folder, std::uint32_t uid) {
   struct stat status {};
   return ::lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == uid &&
          (status.st_mode & 077U) == 0;
 }
 
-/// Where the runs of `uid` may be: wherever the user's shells, services and jobs have their runtime folder.
+/// The folders that may contain runs of `uid`: the runtime folders of the user's shells, services and jobs.
 std::set<std::string> folders_of(std::uint32_t uid) {
   std::set<std::string> all = {folder_in(fmt::format("/run/user/{}", uid)), temporary_folder(uid)};
   if (const std::string runtime = runtime_of_environment(); uid == ::getuid() && !runtime.empty())
@@ -64,7 +64,7 @@ std::set<std::string> folders_of(std::uint32_t uid) {
   return all;
 }
 
-/// The numbers in the names in a folder that consist of `prefix` and a number.
+/// The numbers in a folder's file names that consist of `prefix` and a number.
 std::vector<std::uint32_t> numbers_in(const std::string& folder, std::string_view prefix) {
   std::vector<std::uint32_t> found;
   std::error_code error;
@@ -74,7 +74,7 @@ std::vector<std::uint32_t> numbers_in(const std::string& folder, std::string_vie
     const std::string name = at->path().filename().string();
     if (!name.starts_with(prefix)) continue;
     const std::string_view rest = std::string_view(name).substr(prefix.size());
-    const auto number = parse_unsigned(rest.substr(0, rest.find('.')));  // ring.PID.N: one for each image of a process
+    const auto number = parse_unsigned(rest.substr(0, rest.find('.')));  // ring.PID.N: one per image of a process
     if (number && *number > 0 && *number <= INT32_MAX) found.push_back(static_cast<std::uint32_t>(*number));
   }
   return found;
@@ -130,7 +130,7 @@ std::vector<ProbedPid> probed_processes(std::uint32_t uid) {
     if (!is_private(runs, uid)) continue;
     for (const std::uint32_t run : numbers_in(runs, "")) {
       const std::string folder = fmt::format("{}/{}", runs, run);
-      if (!is_private(folder, uid) || owner_of_process(run) != uid) continue;  // killed: nobody answers there
+      if (!is_private(folder, uid) || owner_of_process(run) != uid) continue;  // it was killed: nobody answers
       for (const std::uint32_t pid : numbers_in(folder, "ring."))
         if (owner_of_process(pid) == uid) found.push_back({pid, folder});
     }
