@@ -22,7 +22,7 @@ class PickleWindow {
   PickleWindow(const PickleWindow&) = delete;
   PickleWindow& operator=(const PickleWindow&) = delete;
   [[nodiscard]] std::uint64_t offset() const { return base_ + static_cast<std::uint64_t>(p_ - buffer_.data()); }
-  /// The number of bytes after STOP and its zero padding.
+  /// The offset of the first nonzero byte after STOP and its padding; 0: none.
   [[nodiscard]] std::uint64_t trailing_bytes() const { return trailing_; }
 
  protected:

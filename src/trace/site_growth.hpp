@@ -62,9 +62,9 @@ std::vector<SiteJudgement> judge_epochs(std::span<const std::vector<Floor>> site
                                         std::span<const std::uint64_t> returned);
 
 /// Whether a site that is not a leak yet began to rise in the second half of the run and still rises at its end: at
-/// least the last kLeastLateRises floors are each above the one before, by kLeastParts blocks or more in all, and by
-/// more than the site rose between its start and then, and than twice what it ever released. `floors`: of the whole
-/// run, as fine as they are known, oldest first. Its error rate is not bounded as a leak's is: a suspicion. Pure.
+/// least the last kLeastLateRises floors are each above the one before. In all, it rises by at least kLeastParts
+/// blocks, by more than before, and by more than twice what it ever released. `floors`: those of the whole run at the
+/// finest known resolution, oldest first. Unlike for a leak, the error rate is not bounded: this is a suspicion. Pure.
 bool rises_late(std::span<const Floor> floors);
 inline constexpr std::size_t kLeastLateRises = 3;
 

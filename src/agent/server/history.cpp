@@ -25,7 +25,7 @@ class Buckets {
 
   void add(Timestamp time, std::uint64_t min, std::uint64_t max, double mean, std::uint64_t count) {
     const std::size_t bucket = bucket_of(time);
-    // After a clock was set back, samples are out of order; they are merged into the last point.
+    // Samples that are out of order because the clock was set back are merged into the last point.
     if (columns_.time_s.empty() || bucket > last_) {
       last_ = bucket;
       columns_.time_s.push_back(seconds(time));
