@@ -37,7 +37,7 @@ struct AgentAlert {
   std::optional<Silence> silenced;  ///< if set, nobody is notified of the alert
 };
 
-/// One point of a history: covers the time up to the next point.
+/// One point of a history, which covers the time up to the next point.
 struct AgentPoint {
   Timestamp time;
   std::uint64_t min = 0;
@@ -63,7 +63,7 @@ class AgentClient {
 
   [[nodiscard]] Result<View> view() const;
   [[nodiscard]] Result<AgentVersion> version() const;
-  /// From the agent's store; from <= t < to, at most `points`.
+  /// The history in the agent's store for from <= t < to, at most `points` points.
   [[nodiscard]] Result<std::vector<AgentPoint>> history(const SeriesKey& key, Timestamp from, Timestamp to,
                                                         std::size_t points) const;
   /// The latest 200 alerts, newest first.

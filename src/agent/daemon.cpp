@@ -411,7 +411,7 @@ class Agent {
   std::optional<TemporaryFolder> temporary_;  ///< outlives the store in it
   std::optional<Silences> silences_;          ///< before the loop, because its listeners query it
   std::unique_ptr<act::Notifier> notifier_;   ///< before the loop, which uses it until it ends
-  std::unique_ptr<act::Runner> runner_;       ///< likewise; after the notifier, which it uses
+  std::unique_ptr<act::Runner> runner_;       ///< before the loop; after the notifier, which it uses
   std::optional<Loop> loop_;
   double speed_ = 1;  ///< seconds of the loop's clock per second
   OwnUse own_use_;

@@ -56,7 +56,7 @@ struct GaugeHistory {
 constexpr std::size_t kMostPoints = 200'000;
 constexpr double kMostRawSeconds = 6 * 3600;
 
-/// Errors: those of the store, a raw range beyond kMostRawSeconds. Memory: 40 bytes per point. Cost: rollups,
+/// Errors: those of the store, a raw range of more than kMostRawSeconds. Memory: 40 bytes per point. Cost: rollups,
 /// about 1 ms per series; raw samples, a read of every series' samples in the range (some 30 ms for 6 h of 72
 /// series).
 Result<History> read_history(const std::string& store_path, const HistoryQuery& query);

@@ -33,8 +33,8 @@ struct Client {
 /// without sock_diag(7).
 Client client_of(int fd, std::uint32_t own_uid);
 
-/// For client_of over TCP and its tests. `table` is the text of /proc/net/tcp or tcp6, `local` and `remote` the
-/// addresses in its form ("0100007F:1F90"), as seen from the socket to look up. Pure.
+/// The owner of a socket, for client_of over TCP and its tests. `table` is the text of /proc/net/tcp or tcp6, `local`
+/// and `remote` the addresses in its form ("0100007F:1F90"), as seen from the socket to look up. Pure.
 std::optional<std::uint32_t> socket_owner(std::string_view table, std::string_view local, std::string_view remote);
 
 /// The rights of a client without a token. `own_uid`: the agent's. Root and the agent's own user see what the agent

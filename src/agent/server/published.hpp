@@ -1,4 +1,4 @@
-// Published: where the sampling thread publishes the View for all other threads.
+// Published: passes the View from the sampling thread to all other threads.
 #pragma once
 
 #include <chrono>

@@ -18,7 +18,7 @@ class ClientStream {
  public:
   /// The caller keeps ownership of `fd`. `begun`: bytes already read from it.
   explicit ClientStream(int fd, std::string begun = {}) : fd_(fd), buffer_(std::move(begun)) {}
-  /// With TLS from the first byte on.
+  /// The same with TLS from the first byte on.
   ClientStream(int fd, std::unique_ptr<TlsSession> tls) : fd_(fd), tls_(std::move(tls)) {}
 
   enum class Head { complete, none, too_slow, too_large };

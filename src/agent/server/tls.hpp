@@ -42,7 +42,7 @@ class TlsCertificate {
   std::string warning_;
 };
 
-/// One connection. One thread.
+/// One connection, used by one thread.
 class TlsSession {
  public:
   /// `fd` is connected and non-blocking; the caller keeps ownership.
