@@ -17,7 +17,7 @@ struct ImageShape {
   std::uint32_t type;
   std::size_t width, height, depth, layers;
   std::uint64_t pitches_and_samples[3];
-  const void* parent;  ///< the buffer whose memory it uses
+  const void* parent;  ///< the buffer that provides its memory
 };
 
 constexpr std::uint64_t element_bytes(const ImageFormat& format) {

@@ -2,7 +2,7 @@
 // occasionally, at its end, after out-of-memory, and on request. Its results go into the ring (Record::kept).
 //
 //   an allocation -> consider_look() -> a thread for this look -> Py_AddPendingCall() -> Python's main thread stands
-//                     between two bytecodes, or did not come in a quarter of a second -> the thread searches, with the
+//                     between two bytecodes, or did not arrive in a quarter second -> the thread searches, with the
 //                     GIL
 //
 // Hooks run under locks of the program (PyTorch's allocator), so nothing here waits for Python or calls it except in

@@ -13,7 +13,7 @@ namespace vramtrack::probe {
 
 /// Copies memory of this process that may be unmapped or garbage: returns false instead of faulting. One system call.
 bool read_memory(std::uint64_t address, void* into, std::size_t bytes);
-/// As above, for one number; 0 if it cannot be read.
+/// The same for one number; 0 if it cannot be read.
 template <class T>
 T peek(std::uint64_t address) {
   T value{};

@@ -7,7 +7,7 @@
 
 namespace vramtrack::probe {
 
-/// Not zeroed: each capture creates arrays of them.
+/// One Python frame. Not zeroed, because each capture creates arrays of them.
 struct PythonFrame {
   std::uint64_t code;  ///< the code object
   std::uint64_t key;   ///< a key of the code object and its content, because addresses are reused

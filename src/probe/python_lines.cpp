@@ -65,7 +65,7 @@ std::uint64_t varint(Table& table) {
   }
 }
 
-/// Objects/locations.md of 3.11: entries that begin with a byte whose top bit is set: kind and length.
+/// Objects/locations.md of 3.11: entries that begin with a byte with the top bit set: kind and length.
 std::int64_t line_of_locations(Table& table, std::int64_t at, std::int64_t line) {
   std::int64_t end = 0;
   int head = table.next();

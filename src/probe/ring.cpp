@@ -59,7 +59,7 @@ Line<4096>& name(Line<4096>& path, const char* directory, const char* prefix, st
   return path.add(directory).add(prefix).add(static_cast<std::uint64_t>(getpid())).add(".").add(number);
 }
 
-/// The maximum file size of this process: growing a file beyond it raises a fatal signal.
+/// The maximum file size of this process: growing a file past it raises a fatal signal.
 std::uint64_t file_size_limit() {
   rlimit limit{};
   return getrlimit(RLIMIT_FSIZE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;

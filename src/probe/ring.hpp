@@ -1,4 +1,4 @@
-// The writer's end of the ring: records go into shared memory, where they survive the end of the process in any form.
+// The writer's end of the ring: records go into shared memory, where they survive however the process ends.
 #pragma once
 
 #include <cstddef>

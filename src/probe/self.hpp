@@ -67,7 +67,7 @@ class Spin {
   std::uint32_t taken_ = 0;
 };
 /// Actions of a forked child before it continues, in any file: `function` forgets the parent's state and resets locks
-/// that its other threads held. Listed by the linker: nothing runs when the library is loaded.
+/// that its other threads held. The linker builds the list, so nothing runs at loading.
 // NOLINTBEGIN(bugprone-macro-parentheses): a declaration
 #define VRAMTRACK_ON_FORK(function) \
   __attribute__((section("vramtrack_on_fork"), used)) void (*on_fork_##function)() = &(function)

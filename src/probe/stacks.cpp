@@ -31,7 +31,7 @@ struct Stack {
   PythonFrame python_frames[kMostPythonFrames];
 };
 
-/// In four parts, which a processor computes in parallel.
+/// Hashes the stack in four parts, which a processor computes in parallel.
 std::uint64_t hash_of(const Stack& stack) {
   Hash parts[4];
   for (std::size_t i = 0; i < stack.native; ++i)

@@ -8,7 +8,7 @@
 
 namespace vramtrack::probe {
 
-/// PyTorch's blocks come with totals; a changed reserve is recorded at once.
+/// Records the totals reported with PyTorch's blocks; a changed reserve is recorded at once.
 void record_torch_totals(int device, std::uint64_t allocated_bytes, std::uint64_t reserved_bytes);
 /// Whether the totals of a driver's pool are due; if PyTorch reports the device, its totals take precedence. `at_once`:
 /// the reserve has changed, so they are due however recent the last ones are.

@@ -178,7 +178,7 @@ __attribute__((noinline)) std::uint64_t learn(std::uint64_t key, std::uint64_t p
   return value;
 }
 
-// In the kernel's frame of a signal: struct ucontext (asm/ucontext.h), whose registers begin at 40 (asm/sigcontext.h).
+// The kernel's frame of a signal has struct ucontext (asm/ucontext.h), with registers from 40 on (asm/sigcontext.h).
 constexpr std::uint64_t kSignalFp = 40 + 10 * 8;
 constexpr std::uint64_t kSignalSp = 40 + 15 * 8;
 constexpr std::uint64_t kSignalPc = 40 + 16 * 8;
@@ -218,7 +218,7 @@ class Walk {
   std::size_t count_ = 0;
   bool is_exact_ = false;
   std::size_t searched_ = 0;  ///< the steps of the last walk before this one are further inward
-  std::size_t tail_ = kNone;  ///< from this step on the last walk is valid
+  std::size_t tail_ = kNone;  ///< from this step on, the last walk is valid
   std::size_t fresh_count_ = 0;
   bool is_fresh_whole_ = true;
   Step fresh_[LastWalk::kMost];

@@ -9,7 +9,7 @@
 
 namespace vramtrack::probe {
 
-/// Not zeroed: each capture creates arrays of them.
+/// One native frame. Not zeroed, because each capture creates arrays of them.
 struct NativeFrame {
   std::uint64_t address;  ///< the address to which the call returns
   std::uint32_t module;   ///< see Modules

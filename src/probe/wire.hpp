@@ -15,7 +15,7 @@
 
 namespace vramtrack::probe {
 
-/// The hooked calls. Numbers go into traces: only append.
+/// The hooked calls. Numbers are stored in traces, so only append.
 enum class Call : std::uint8_t {
   none = 0,
 #define VRAMTRACK_CALL(id, name, level, memory, number) id = (number),

@@ -44,8 +44,8 @@ constexpr std::uint64_t element_bits(int format, unsigned channels) {
   }
 }
 
-/// For the first `levels` levels, each half of the previous one in each direction. 0: memory is bound to it later
-/// (sparse, or deferred), or there is no shape.
+/// The bytes of the first `levels` levels, each half of the previous one in each direction. 0: memory is bound to it
+/// later (sparse, or deferred), or there is no shape.
 constexpr std::uint64_t array_bytes(const ArrayShape3d* shape, unsigned levels) {
   constexpr unsigned kLayered = 0x1, kCube = 0x4, kSparse = 0x40, kDeferred = 0x80;
   if (shape == nullptr || (shape->flags & (kSparse | kDeferred)) != 0) return 0;

@@ -99,7 +99,7 @@ extern const std::int32_t vramtrack_spare_offsets[] __attribute__((visibility("h
 namespace vramtrack::probe::cuda {
 namespace {
 
-/// For a spare function, the name in a copy of this library (src/run/driver_names.cpp).
+/// The name of a function; a spare one has it only in a copy of this library (src/run/driver_names.cpp).
 const char* name_of(std::uint32_t number) {
   if (number < kCount) return kNames[number];
   const std::int32_t* offset = vramtrack_spare_offsets + (number - kCount);

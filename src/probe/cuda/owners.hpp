@@ -12,7 +12,7 @@ namespace vramtrack::probe::cuda {
 void context_began(CUcontext context);
 /// Call when cuCtxAttach has added a reference to a context that cuCtxCreate created.
 void context_attached(CUcontext context);
-/// Before cuCtxDetach releases one reference: everything in the context is freed with its last reference. Returns the
+/// Call before cuCtxDetach releases one reference; the last reference frees everything in the context. Returns the
 /// number of references; 0: cuCtxCreate did not create it.
 std::uint64_t context_detaches(CUcontext context);
 /// Call if the driver then refused cuCtxDetach.
