@@ -14,7 +14,7 @@
 
 namespace vramtrack::run {
 
-/// One request. Pure; an Error says what was expected.
+/// One request. Parsing is pure; an Error states what was expected.
 struct ControlRequest {
   std::optional<std::uint64_t> limit_bytes;
   std::optional<std::uint64_t> soft_limit_bytes;

@@ -32,7 +32,7 @@ class ElfSymbols {
   [[nodiscard]] const std::string& bytes() const { return bytes_; }
 
  private:
-  /// In the file: the offset of a table, and its size in bytes.
+  /// A table in the file: its offset, and its size in bytes.
   struct Part {
     std::size_t offset = 0, bytes = 0;
   };

@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 5> kDrivers = {"libcuda.so", "libamdhip64
                                                       "libze_loader.so"};
 constexpr std::string_view kProbe = "libvramtrack_probe";
 
-/// One second, with one look per millisecond: most programs have loaded their libraries by then.
+/// One second at one look per millisecond: by then, most programs have loaded their libraries.
 constexpr std::uint32_t kYoungLooks = 1000;
 constexpr std::size_t kMostChildrenBytes = 1U << 20U;
 constexpr std::size_t kMostAuxiliaryBytes = 4096;
