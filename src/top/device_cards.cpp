@@ -102,7 +102,7 @@ bool any_gauges(const Model& m) {
                      [](const SeriesView& s) { return s.key.pid == 0 && has_gauges(s); });
 }
 
-/// In a narrow row the verdict takes precedence over the activity.
+/// In a narrow row, the verdict takes precedence over the activity.
 bool line_has_gauges(const Rect& r, const Model& m) {
   constexpr int kLeastWithGauges = 76;
   return r.width >= kLeastWithGauges && any_gauges(m);

@@ -15,9 +15,9 @@ inline constexpr int kLeastHeight = 16;
 /// message instead. Cost: O(series + cells); about a millisecond with 8 devices and 64 processes.
 void draw(Screen& screen, const Model& model);
 
-/// Name, conclusion, forecast and reasons of one device: shown by the predict page and a wide
-/// overview for the selection. `concludes`: includes the conclusion, which is otherwise shown
-/// elsewhere.
+/// Draws the name, conclusion, forecast and reasons of one device. It is used by the predict page, and by a wide
+/// overview for the selected device. `concludes`: whether to draw the conclusion; if not, the caller shows it elsewhere
+/// on the screen.
 void draw_outlook(Screen& screen, const Rect& area, const Model& model, const DeviceRow& device, bool concludes);
 
 // The pages, one file each. They stay within `area`.

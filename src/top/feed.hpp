@@ -43,7 +43,7 @@ std::vector<Point> joined_history(StoreHistory* store, const Timeline& seen, con
 /// This machine's GPUs, polled and recorded as by `watch`. `clock`: machine_clock(), except in tests.
 TopSource live_source(const Config& config, LoopInput input, Clock clock);
 
-/// The agent behind this Unix socket. Error: it does not answer.
+/// The agent that listens on this Unix socket. Error: it does not answer.
 Result<TopSource> agent_source(const std::string& socket);
 
 /// A recording or a simulation. `open` opens it again from the beginning.

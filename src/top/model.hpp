@@ -132,7 +132,7 @@ struct Model {
   Only only;
   std::string known_gpus{};  ///< "GPU 0, GPU 1": with Only::gpus, the devices to choose from
   Mode mode = Mode::live;
-  std::string source;     ///< the source of data: "nvml", a file's name, a scenario's
+  std::string source;     ///< the source of data: "nvml", or the name of a file or scenario
   std::string simulated;  ///< for an agent: the scenario that it simulates; empty: real data
   double interval_s = 0;  ///< live: the time between two samples
   std::string recording;  ///< the store being recorded into; empty: none
@@ -140,7 +140,7 @@ struct Model {
   std::optional<Timestamp> boot;  ///< boot time of the displayed machine, to compute when processes started
   std::vector<AlertRow> earlier_alerts;
   std::set<AlertId> acknowledged;
-  std::map<AlertId, Timestamp> silenced;  ///< until when notifications are muted; the latest time: forever
+  std::map<AlertId, Timestamp> silenced;  ///< the time until which notifications are muted; the maximum: forever
   std::vector<std::string> warnings;      ///< from sources and the store, the latest last
   bool no_colour = false;                 ///< NO_COLOR is set: themes with colours are unavailable
   bool read_only = false;                 ///< signals must not be sent

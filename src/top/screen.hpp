@@ -58,10 +58,10 @@ struct Cell {
 struct Link {
   enum class To : std::uint8_t { key, device, process, alert, sort };
   To to = To::key;
-  char32_t key = 0;             ///< to key: as if it were pressed
-  SeriesKey series{};           ///< to device (only its id), process or alert
-  std::optional<Timestamp> at;  ///< to alert: when it was raised
-  int sort = 0;                 ///< to sort
+  char32_t key = 0;             ///< if `to` is key: the key to press
+  SeriesKey series{};           ///< if `to` is device (only its id), process or alert
+  std::optional<Timestamp> at;  ///< if `to` is alert: when it was raised
+  int sort = 0;                 ///< if `to` is sort: the column
 };
 
 /// Columns that `code` takes: 0 (control, combining), 1 or 2 (East Asian wide, emoji).
