@@ -21,7 +21,7 @@ enum class Category : std::uint8_t {
   contexts,       ///< the driver's; this and the next three by the call, under `vramtrack run`
   code,           ///< modules and libraries of kernels
   graphs,         ///< CUDA graphs that are ready to run, and their allocations
-  managed,        ///< memory of host and device whose stacks show no other category
+  managed,        ///< host and device memory with stacks that show no other category
   unknown,
 };
 inline constexpr std::size_t kCategories = 14;

@@ -233,7 +233,7 @@ std::optional<Conclusion> find_outside(const SnapshotGrowth& growth) {
       "nvdiffrast), and other processes ('vramtrack watch --once')"};
 }
 
-/// Also sets is_certain and leaking_bytes.
+/// Judges the growth; also sets is_certain and leaking_bytes.
 Conclusion judge(SnapshotGrowth& growth, std::uint64_t least_bytes) {
   const Usage& a = growth.usage.front();
   const Usage& b = growth.usage.back();

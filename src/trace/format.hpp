@@ -49,7 +49,7 @@ const TraceFormatInfo* recognise_trace_file(const std::string& path, int least =
 
 // The functions below report out of memory as an Error; none of them throws.
 
-/// An input whose format is known.
+/// An input with a known format.
 struct TraceInput {
   const TraceFormatInfo* format = nullptr;
   ByteInput bytes;

@@ -1,4 +1,4 @@
-// Hashing of file contents: seeded, so that no file can be crafted whose keys all collide.
+// Hashing of file contents: seeded, so that no file can be crafted to make all keys collide.
 #pragma once
 
 #include <cstdint>

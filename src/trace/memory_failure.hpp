@@ -15,7 +15,7 @@ struct MemoryFailure {
   std::uint64_t asked_bytes = 0;
   std::uint64_t figure_bytes = 0;  ///< refused: bytes held; failed: bytes free on the device, 0: unknown
   std::uint64_t limit_bytes = 0;   ///< the limit in force; 0: none
-  bool is_refused = false;         ///< by a limit
+  bool is_refused = false;         ///< refused by a limit
   int device = 0;
   probe::Call call = probe::Call::none;
   std::uint32_t stack = 0;

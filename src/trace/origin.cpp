@@ -17,7 +17,7 @@ std::uint32_t hash_of(const Origin& origin) {
 }  // namespace
 
 std::uint32_t Origins::intern(const Origin& origin) {
-  // One thread's events come in runs.
+  // Events of one thread arrive in runs.
   if (last_ < all_.size() && all_[last_] == origin) return last_;
   const std::uint32_t hash = hash_of(origin);
   last_ = ids_.find(hash, [&](std::uint32_t id) { return all_[id] == origin; });

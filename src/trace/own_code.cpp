@@ -10,7 +10,7 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr std::string_view kLibraries[] = {
-    // the driver and what comes with it
+    // the driver and the libraries that accompany it
     "libcuda.", "libcudart.", "libcublas", "libcudnn", "libcufft", "libcurand", "libcusolver", "libcusparse",
     "libnvrtc", "libnvjitlink", "libnvidia", "libnccl", "libcupti", "libamdhip64", "libhsa-", "libhip", "libroc",
     "librccl", "libmiopen", "libOpenCL", "libpocl", "libvulkan", "libVk", "libvulkan_", "libze_", "libsycl",

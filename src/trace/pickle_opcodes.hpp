@@ -84,7 +84,7 @@ bool PickleMachine<Schema>::steps() {
   return step();
 }
 
-/// One opcode and its argument.
+/// Executes one opcode with its argument.
 template <class Schema>
 bool PickleMachine<Schema>::step() {
   if (end_ - p_ < kLookahead && !at_end_ && !refill()) return false;

@@ -11,7 +11,7 @@
 
 namespace vramtrack::trace {
 
-/// A frame as it was recorded.
+/// A frame as recorded.
 struct RawFrame {
   bool is_python = false;
   bool is_entry = false;      ///< Python only: the native frames after it called the interpreter's loop

@@ -43,7 +43,7 @@ class RunFloors {
   [[nodiscard]] std::size_t stretch_count() const { return fine_stretches_ / fine_in_stretch_; }
   /// The same at the finest known resolution.
   [[nodiscard]] std::vector<Floor> fine_stretches(const CallSite& site) const;
-  /// From the end of the first judged stretch to the end of the last.
+  /// The time from the end of the first judged stretch to the end of the last.
   [[nodiscard]] double judged_s() const;
   /// Floors between the marks with the most frequent name; empty if there are fewer than kLeastEpochs of them.
   [[nodiscard]] std::vector<Floor> epochs(const CallSite& site) const;

@@ -67,7 +67,7 @@ constexpr std::string_view kWords[] = {
 };
 static_assert(std::size(kWords) < 96);
 
-// Where a field of each dict lies in Slot::fields.
+// The index of each dict's fields in Slot::fields.
 namespace segment {
 enum : std::uint8_t { device, address, total, stream, type, pool, expandable, frames, blocks };
 }
@@ -495,7 +495,7 @@ bool SnapshotSchema::seal_event(Slot& slot) {
   event.stack = stack_of(slot, event::frames, event::forward);
   const Origin origin = origin_of(slot);
   if (keep_events_ || origin.is_labelled()) event.origin = snapshot_.origins.intern(origin) & kOriginMask;
-  // Before annotations had a list of their own (2.4), spans were entries whose only frame is the name.
+  // Before annotations had a list of their own (2.4), spans were entries with the name as their only frame.
   if (action == k_user_defined) annotate_spans(event, slot.index);
   // No memory is this large, and the sums must not overflow.
   if (event.size_bytes >> 56 != 0) return bad(fmt::format("a trace entry of {} bytes", event.size_bytes));

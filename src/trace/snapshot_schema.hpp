@@ -74,7 +74,7 @@ class SnapshotSchema {
   bool append(Slot& slot, Value value);
   bool seal(Slot& slot, Value& out);
 
-  /// Call after STOP; false if the pickle contained nothing of a snapshot.
+  /// Call after STOP; false if the pickle contained no part of a snapshot.
   bool finish();
 
   std::string error;
