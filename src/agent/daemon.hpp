@@ -1,4 +1,4 @@
-// The agent: the live loop without a terminal, recorded, and answering on HTTP and a Unix socket (docs/agent.md).
+// The agent: runs the live loop without a terminal, records, and answers on HTTP and a Unix socket (docs/agent.md).
 #pragma once
 
 #include <cstdint>

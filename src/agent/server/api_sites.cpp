@@ -1,4 +1,4 @@
-// Which processes run under `vramtrack run`, and which of their lines keep memory.
+// Reports which processes run under `vramtrack run`, and which of their lines keep memory.
 #include <set>
 
 #include "agent/server/api_parts.hpp"

@@ -62,7 +62,7 @@ Response refused(int status, std::string_view code, std::string_view message) {
   return out;
 }
 
-/// A connection that has been given a place.
+/// A connection that has a place.
 struct Served {
   int fd = -1;
   bool over_unix = false;

@@ -16,7 +16,7 @@ class Launches {
  public:
   explicit Launches(std::string proc_root) : proc_root_(std::move(proc_root)) {}
 
-  /// launch_of() a process of this machine; empty if it was never visible. The first call costs as much as launch_of().
+  /// launch_of() for this machine's process; empty if it was never visible. The first call costs what launch_of() does.
   std::string find(const ProcessKey& process);
   /// Forgets the processes that are not in `view`. O(series).
   void keep(const View& view);

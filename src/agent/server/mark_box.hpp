@@ -12,7 +12,7 @@ namespace vramtrack::agent {
 /// May be used from any thread.
 class MarkBox {
  public:
-  static constexpr std::size_t kMost = 4096;  ///< between two ticks
+  static constexpr std::size_t kMost = 4096;  ///< at most this many between two ticks
 
   /// False if there have been too many since the last tick.
   bool put(Event mark) {

@@ -45,7 +45,7 @@ std::string kernel_form(const sockaddr_storage& address) {
   return out + fmt::format(":{:04X}", ntohs(in6.sin6_port));
 }
 
-/// Returns an IPv4 address that a dual-stack socket reports as IPv6 in its own form.
+/// Returns the IPv4 form of an address that a dual-stack socket reports as IPv6.
 sockaddr_storage plain(const sockaddr_storage& address) {
   if (address.ss_family != AF_INET6) return address;
   sockaddr_in6 in6{};

@@ -30,7 +30,7 @@ class Published {
     next->view = std::move(view);
     next->own = own;
     next->published = std::chrono::steady_clock::now();
-    std::shared_ptr<const Snapshot> old;  // freed outside of the lock
+    std::shared_ptr<const Snapshot> old;  // freed outside the lock
     {
       const std::lock_guard lock(mutex_);
       next->generation = latest_ ? latest_->generation + 1 : 1;
