@@ -259,7 +259,7 @@ GrowthResult test_growth(std::span<const double> used_bytes, const GrowthLimits&
     grows = r.low_bytes > limit;
     passes = excluded(net_growth(kept, r.blocks), r.high_bytes);
     r.beneath_garbage = passes;
-    // Either occasional collections remove the growth too, or the floor grows nevertheless: a leak beneath the garbage.
+    // Either occasional collections remove the growth too, or the floor still grows: a leak beneath the garbage.
     const FloorGrowth floor = floor_growth(y, levels, r, limits);
     if (!floor.tested || floor.low_bytes <= limit) {
       grows = false;

@@ -1,5 +1,5 @@
-// GrowthTest: does memory grow with every iteration of a repeated body? The statistics of the leak gate; their
-// mathematics, with citations, are in docs/leak-gate.md.
+// GrowthTest: tests whether memory grows with every iteration of a repeated body. These are the statistics of the leak
+// gate; docs/leak-gate.md has the mathematics, with citations.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct GrowthLimits {
   /// True if a series of zeros means that memory is freed each time; false if it means that nothing was measured.
   bool zeros_are_counted = false;
   // For the text of the result:
-  std::string unit = "iteration";  ///< the user's word for one repetition: "step"
+  std::string unit = "iteration";  ///< the user's word for one repetition, such as "step"
   std::string stated_error_rate;   ///< the rate that error_rate is part of: "1e-4 over 3 looks"; empty: error_rate
 };
 
@@ -44,7 +44,7 @@ struct GrowthResult {
   std::size_t blocks = 0;              ///< number of blocks that the tested iterations were cut into
   double growth_bytes = 0;             ///< per iteration: Hodges-Lehmann estimate over all blocks
   double low_bytes = 0;                ///< lower confidence bound at the error rate: if above the limit, it fails
-  double high_bytes = 0;               ///< upper confidence bound at 1 - 1e-3, one-sided: passes when at most the limit
+  double high_bytes = 0;               ///< upper confidence bound at 1 - 1e-3, one-sided: passes if at most the limit
   double given_back_bytes = 0;         ///< the largest fall after warm-up, ignoring single iterations
   bool gives_back = false;        ///< that fall is at least half of the whole range: memory is collected occasionally
   bool beneath_garbage = false;   ///< the figures describe the memory that collections leave

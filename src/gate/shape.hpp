@@ -24,7 +24,7 @@ Fall largest_fall(std::span<const double> levels);
 /// The places where memory has fallen by `enough` since it rose: the first level after each fall.
 std::vector<std::size_t> falls_of(std::span<const double> levels, double enough);
 
-/// The floor: at each iteration, the smallest value from there on. It excludes what is collected later, but not a leak.
+/// The floor: at each iteration, the smallest value from there on. It excludes memory collected later, but not a leak.
 std::vector<double> floor_of(std::vector<double> levels);
 
 /// The length of the part of `levels` in which a collection has had time to remove all growth: everything up to the
