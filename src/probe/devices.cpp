@@ -45,7 +45,7 @@ int number_of_device(std::string_view uuid, std::string_view name, std::uint64_t
     if (is_same(device, uuid, name, total_bytes)) return number;
     if (!device.is_known && number >= kFirstNumbered && free < 0) free = number;
   }
-  if (free < 0) return static_cast<int>(kMostDevices) - 1;  // 16 devices without an ordinal: the rest are one
+  if (free < 0) return static_cast<int>(kMostDevices) - 1;  // beyond 16 devices without an ordinal, all are one
   Device& device = devices[static_cast<std::size_t>(free)];
   copy(device.uuid, uuid);
   copy(device.name, name);

@@ -1,5 +1,5 @@
-// The memory of an OpenCL image, from its shape: a lower bound, since the driver adds padding. Needs no OpenCL
-// headers.
+// Computes the memory of an OpenCL image from its shape: a lower bound, because the driver adds padding. Needs no
+// OpenCL headers.
 #pragma once
 
 #include <algorithm>

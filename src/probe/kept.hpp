@@ -13,7 +13,7 @@
 
 namespace vramtrack::probe {
 
-/// Counts a recorded block more or less.
+/// Adds `by` to the count of recorded blocks.
 void count_block(int by);
 /// Call after each recorded allocation. Takes some ns, unless it starts a search. `requests`: the count in the ring's
 /// header.

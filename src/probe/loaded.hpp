@@ -1,6 +1,6 @@
 // Looks up loaded libraries without dlsym: that takes the loader's lock, which a thread holds while it runs a library's
 // constructor, so a hook that waits for it under a lock of the program could deadlock. It is also in different
-// libraries, or has different versions, in different glibcs.
+// libraries, or has different versions, in different versions of glibc.
 #pragma once
 
 #include <link.h>

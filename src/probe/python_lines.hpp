@@ -1,4 +1,4 @@
-// Line numbers from CPython's tables, which may be truncated or invalid.
+// Reads line numbers from CPython's tables, which may be truncated or invalid.
 #pragma once
 
 #include <cstddef>

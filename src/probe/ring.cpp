@@ -194,7 +194,7 @@ void Ring::forget() {
   if (header_ != nullptr) munmap(header_, mapped_bytes_);
   header_ = nullptr;
   slots_ = nullptr;
-  // After closing all files, a program may have another one under that number.
+  // After closing all files, a program may have another file under that number.
   if (file_ >= 0 && inode_of(file_) == inode_) close(file_);
   file_ = -1;
 }

@@ -55,7 +55,7 @@ void SamplingRate::after(std::uint64_t recorded, std::uint64_t bytes, std::uint6
     saved = 0;
     if (recorded > most) interval_bytes = std::max<std::uint64_t>({interval_bytes * 2, bytes / most, 1});
   } else if (interval_bytes != 0 && recorded < most / 3) {
-    // Halving the interval doubles the number of records: only if there is room for that, and some more.
+    // Halving the interval doubles the number of records, so it requires room for that and some more.
     interval_bytes = interval_bytes > 512 ? interval_bytes / 2 : 0;
   }
 }

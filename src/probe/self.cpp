@@ -39,7 +39,7 @@ std::size_t read_file(const char* path, char* into, std::size_t bytes) {
 std::uint64_t start_ticks() {
   char text[1024];
   const std::size_t size = read_file("/proc/self/stat", text, sizeof text);
-  // The command may hold anything: fields count from its last parenthesis, which ends field 2.
+  // The command may contain anything, so count fields from its last parenthesis, which ends field 2.
   std::size_t at = size;
   while (at > 0 && text[at - 1] != ')') --at;
   std::uint64_t ticks = 0;

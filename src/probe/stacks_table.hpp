@@ -1,4 +1,4 @@
-// Hash tables of fixed size for many threads: nobody waits, and memory is allocated only once, from the system.
+// Hash tables of fixed size for many threads: no thread waits, and memory is allocated only once, from the system.
 #pragma once
 
 #include <atomic>

@@ -67,7 +67,7 @@ class Table {
   }
   /// Call in a child after a fork instead to keep the entries, for objects that the child may continue to use.
   void unlock_after_fork() { spin_.reset(); }
-  /// Removes the next entry that `wanted(Key)` accepts, from cell `at` on, which starts at 0. false: none
+  /// Removes the next entry that `wanted(Key)` accepts, from cell `at` on, which starts at 0. False if none is
   /// left.
   template <class Wanted>
   bool take_next(std::size_t& at, Wanted wanted, Value& into) {

@@ -126,7 +126,7 @@ inline constexpr std::size_t kTextBytes = 16;
 inline constexpr std::uint8_t kNotice = 1;  ///< not a moment of the program: reports what the probe cannot see, and why
 // Record::alloc: flags.
 inline constexpr std::uint8_t kEstimated = 1;  ///< the API does not report the size: it was computed
-// Record::kept: flags. A search writes its keepers, each one once for each of a sample of its blocks.
+// Record::kept: flags. A search writes its keepers, each one once per block in a sample of its blocks.
 inline constexpr std::uint8_t kLookEnd = 1;       ///< the search is over: address: objects found, bytes: duration in
                                                   ///< microseconds; `number`: why it is incomplete (0: it is complete)
 inline constexpr std::uint8_t kRootedKeeper = 2;  ///< the text leads to a variable, not to an object without a name

@@ -1,4 +1,4 @@
-// The memory of an array, from its shape: a lower bound, since the driver adds padding.
+// Computes the memory of an array from its shape: a lower bound, because the driver adds padding.
 #pragma once
 
 #include <cstddef>

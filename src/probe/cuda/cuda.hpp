@@ -47,7 +47,7 @@ void remember_function(Symbol symbol, void* function);
 
 /// The device of the calling thread's context; -1 if it has none.
 int current_device();
-/// Free memory of the current device as reported by the driver; 0 if it does not.
+/// Free memory of the current device as reported by the driver; 0 if it reports none.
 std::uint64_t free_bytes();
 /// Records a device in the ring before its first record.
 void introduce(int device);
@@ -80,7 +80,7 @@ CUresult allocate(Call call, int device, std::uint64_t bytes, Life life, CallDri
   if (taken.address == 0 || taken.bytes == 0) {
     hook.failed(false);
   } else {
-    // The owner is recorded first: once in the table, memory may be freed with its context at any time.
+    // Record the owner first: once in the table, memory may be freed with its context at any time.
     if (life == Life::of_context) own(taken.address, device < 0 ? current_device() : device, device < 0);
     hook.took(taken.address, taken.bytes, taken.flags);
   }

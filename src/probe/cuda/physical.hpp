@@ -10,9 +10,9 @@
 
 namespace vramtrack::probe::cuda {
 
-/// The effect of an event on the holdings: memory moved from one key to another, was freed (to == 0), or was added
-/// (from
-/// == 0). No effect if both are 0.
+/// The effect of an event on the holdings: memory was moved from one key to another, was freed (`to` is 0), or was added
+/// (`from` is 0). If both keys are 0, the event does not change the holdings, as when one of several handles is
+/// released.
 struct Move {
   std::uint64_t from = 0, to = 0;
   std::uint64_t bytes = 0;  ///< size of the added memory

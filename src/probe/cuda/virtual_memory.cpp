@@ -106,7 +106,7 @@ VRAMTRACK_CUDA_EXPORT CUresult cuMemRetainAllocationHandle(Handle* into, void* a
   return code;
 }
 
-/// Recorded after the call, because this program has reserved the addresses, so nobody else can get them.
+/// Recorded after the call: this program has reserved the addresses, so nobody else can get them.
 VRAMTRACK_CUDA_EXPORT CUresult cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t offset, Handle handle,
                                         unsigned long long flags) {
   const CUresult code = REAL(cuMemMap)(address, bytes, offset, handle, flags);

@@ -1,4 +1,4 @@
-// Virtual memory management, as PyTorch's expandable segments, NCCL and XLA use it.
+// Virtual memory management, as used by PyTorch's expandable segments, NCCL and XLA.
 #pragma once
 
 namespace vramtrack::probe::cuda {
