@@ -1,4 +1,4 @@
-// Talks to a Python program through its attach socket.
+// Communicates with a Python program through its attach socket.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>

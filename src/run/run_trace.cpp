@@ -138,7 +138,7 @@ void RunTrace::take(const ProbedProcess& process, std::span<const probe::Slot> r
   if (file_ && std::any_of(records.begin(), records.end(), defines)) check(file_->flush());
 }
 
-/// Reads the path as seen by the process, which may have another root, or by this process if that one has ended.
+/// Reads the file as seen by the process, which may have another root; if that has ended, as seen by this process.
 std::string RunTrace::build_id_of_module(const ProbedProcess& process, const std::string& module) {
   auto [root, is_new] = roots_.try_emplace(process.index);
   if (is_new)

@@ -42,7 +42,7 @@ struct RunOutcome {
 
 /// Called while the program runs, on the caller's thread.
 struct RunListener {
-  Warn warn;  ///< exceeded limits, out-of-memory, read errors; for messages
+  Warn warn;  ///< receives exceeded limits, out-of-memory and read errors, for messages
   /// Called for an alert of a series, with its View; empty if alerts are not needed.
   std::function<void(const AlertNotice& change)> alert;
   /// With alerts: provides names of native frames for the judge; may be empty, or return null.
