@@ -134,7 +134,7 @@ class AgentTop {
     view_ = std::make_shared<const View>(std::move(view));
   }
 
-  /// From the agent's store, cached: data from before this program began no longer changes.
+  /// Points from the agent's store, cached: data from before this program began no longer changes.
   std::vector<Point> recorded(const SeriesKey& key, Timestamp from, Timestamp to, Duration span, std::size_t most) {
     auto it = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& k) {
       return k.key == key && k.from <= from && k.to >= to && k.span <= span * 2 && k.span * 2 >= span;

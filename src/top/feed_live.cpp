@@ -71,7 +71,7 @@ class LiveTop {
   void finish() { loop_.finish(); }
 
  private:
-  /// Data recorded earlier, by any program. Without a store file there is no history, which is not an error.
+  /// Opens data recorded earlier by any program. Without a store file there is no history, which is not an error.
   void open_history(const std::string& path) {
     auto history = StoreHistory::open(path);
     if (!history) return;

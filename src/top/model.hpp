@@ -53,7 +53,7 @@ struct AlertRow {
 
 enum class Mode : std::uint8_t { live, agent, replay, simulation };
 
-/// For a replay or a simulation.
+/// The state of a replay or a simulation.
 struct PlaybackState {
   std::optional<Timestamp> begin;
   std::optional<Timestamp> end;  ///< where the recording ends, if known

@@ -15,7 +15,7 @@ struct ProgramOptions {
   bool mouse = true;       ///< initial setting; a key switches it
   Only only;
   std::string proc_root = "/proc";
-  std::string store_path;  ///< the store that shares its acknowledgements; empty: none
+  std::string store_path;  ///< the store with which to share acknowledgements; empty: none
 };
 
 /// Takes over the terminal until the user, SIGINT or SIGTERM ends it. Returns the warnings on the screen, because they
