@@ -1,4 +1,4 @@
-// The allocation event log, a text of one event per line: docs/formats/allocation-events.md.
+// The allocation event log, a text with one event per line: docs/formats/allocation-events.md.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -94,7 +94,7 @@ bool is_comment(std::string_view line) {
   return text.empty() || text.front() == '#';
 }
 
-/// "name@file:line", of which only the name is required.
+/// Parses "name@file:line", of which only the name is required.
 Frame frame_of(std::string_view text, Symbols& symbols) {
   std::string_view file;
   std::uint32_t number = 0;

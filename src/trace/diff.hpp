@@ -13,7 +13,7 @@
 
 namespace vramtrack::trace {
 
-/// The cause of a growth of memory, or of a failed allocation. See docs/snapshot.md for the rules.
+/// The cause of memory growth or of a failed allocation. See docs/snapshot.md for the rules.
 enum class Condition : std::uint8_t {
   steady,         ///< no significant growth
   leak,           ///< live requested bytes grow at a site

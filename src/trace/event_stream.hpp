@@ -122,7 +122,7 @@ class StreamSnapshot {
  public:
   explicit StreamSnapshot(bool keep_events) : keep_events_(keep_events) { origins_.intern({}); }
   Status take(std::uint32_t device, std::int64_t stream, const AllocEvent& event);
-  /// Once, at the end.
+  /// Call once, at the end.
   Snapshot finish();
 
  private:

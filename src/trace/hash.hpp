@@ -5,7 +5,7 @@
 
 namespace vramtrack::trace {
 
-/// Fibonacci-like mixing of 64 bits; the tables need spread low bits, not strength.
+/// Fibonacci-like mixing of 64 bits; the tables need well-spread low bits, not strength.
 constexpr std::uint64_t mixed(std::uint64_t value) {
   value ^= value >> 32;
   value *= 0x9e3779b97f4a7c15ULL;

@@ -1,4 +1,4 @@
-// Iterations: detects if a program iterated its own loop between two moments of a trace or was in one long call.
+// Iterations: whether a program iterated its own loop between two moments of a trace or was in one long call.
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,7 @@ class LastAllocations {
   [[nodiscard]] const std::vector<Passing>& all() const { return all_; }
 
  private:
-  static constexpr std::size_t kMost = 1U << 15U;  // several steps of a training of large models; 16 bytes each
+  static constexpr std::size_t kMost = 1U << 15U;  // several training steps of large models; 16 bytes each
   std::vector<Passing> all_;                       ///< a ring until finish()
   std::size_t next_ = 0;
 };

@@ -34,8 +34,8 @@ bool is_packaged(std::string_view path) {
          path.find("/dist-packages/") != std::string_view::npos;
 }
 
-/// /usr/lib/python3.11/runpy.py, and lib-dynload/_ctypes.cpython-311-x86_64-linux-gnu.so of an interpreter in any
-/// place.
+/// Whether it is like /usr/lib/python3.11/runpy.py, or lib-dynload/_ctypes.cpython-311-x86_64-linux-gnu.so of an
+/// interpreter in any place.
 bool is_of_standard_library(std::string_view path) {
   return path.find("/lib/python3"sv) != std::string_view::npos ||
          path.find("/lib64/python3"sv) != std::string_view::npos;

@@ -16,7 +16,7 @@ namespace vramtrack::trace {
 namespace {
 
 constexpr std::string_view kRingMagicText = "VRTRING1";
-/// 128 MiB; the probe's has 16.
+/// 128 MiB; the probe's ring has 16 MiB.
 constexpr std::uint64_t kMostRingSlots = 1U << 22U;
 /// The largest number of processes in one run; each costs memory.
 constexpr std::uint32_t kMostProcesses = 65536;

@@ -26,7 +26,7 @@ inline constexpr std::uint32_t kNoProbeProcess = 0xffffffff;
 
 enum class ProbeChunk : std::uint16_t { slots = 1, process = 2, module = 3, reading = 4, end = 5, holder = 6 };
 
-/// A process of the program, as its ring begins.
+/// A process of the program, as described at the beginning of its ring.
 struct ProbeProcess {
   std::uint32_t pid = 0;
   std::uint64_t start_ticks = 0;       ///< field 22 of /proc/PID/stat

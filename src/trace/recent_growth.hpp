@@ -65,7 +65,7 @@ class RecentGrowth {
   struct Window {
     std::int64_t bytes = 0, blocks = 0;  ///< the minimum
     std::uint32_t allocations = 0;
-    float first_s = 0;  ///< when the first of them came, since the window began
+    float first_s = 0;  ///< time of the first allocation, since the window began
   };
   struct Site {
     std::array<Window, kWindows> windows;  ///< by number, modulo kWindows

@@ -1,4 +1,4 @@
-// Which sites grow, judged by a program's own events or epochs rather than by minutes, so that short runs count.
+// Judges which sites grow, by a program's own events or epochs rather than by minutes, so that short runs count.
 #pragma once
 
 #include <cstddef>
@@ -46,9 +46,9 @@ inline constexpr std::size_t kLeastEpochs = 3;
 
 /// Judges all sites of a program together: `sites[i]` has the floors of one site in equal stretches of the run, oldest
 /// first; all have the same size. A site leaks if
-///   * its floors rise, by the one-sided test of Mann (1945) and Kendall (1975), exact, at kSiteErrorRate over all
-///   sites
-///     (Holm 1979);
+///   * its floors rise, according to the exact one-sided test of Mann (1945) and Kendall (1975), at an error rate of
+///     kSiteErrorRate over all sites of the program, which is kept by the step-down procedure of
+///     Holm (1979);
 ///   * the rise continues: the lower bound of the growth over the second half is greater than zero;
 ///   * at least as many blocks stay as there are floors, or one block is repeatedly replaced by a larger one;
 ///   * the rise is as fast at the end as at the beginning, as far as counts can show, and the memory was never freed.

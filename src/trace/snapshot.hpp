@@ -56,13 +56,13 @@ struct DeviceTrace {
   std::int64_t first_time_us = kNoTime;
   std::int64_t last_time_us = kNoTime;
   std::int64_t net_bytes = 0;       ///< sum of the requested bytes of all its allocs and frees
-  std::int64_t peak_net_bytes = 0;  ///< the highest that sum ever was (0 is its start)
+  std::int64_t peak_net_bytes = 0;  ///< the highest value of that sum, which starts at 0
   std::uint64_t peak_event = 0;     ///< the event after which the sum had this peak
 };
 
 /// The configuration of the caching allocator (PyTorch 2.2 and newer).
 struct AllocatorSettings {
-  std::string text;  ///< PYTORCH_CUDA_ALLOC_CONF as it was set
+  std::string text;  ///< PYTORCH_CUDA_ALLOC_CONF as set
   std::optional<bool> expandable_segments;
   std::optional<std::int64_t> max_split_bytes;  ///< -1: no limit
   std::optional<double> garbage_collection_threshold;

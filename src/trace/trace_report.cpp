@@ -52,7 +52,7 @@ struct Line {
   std::vector<Floor> fine_stretches, stretches, epochs;
   std::size_t group = 0;    ///< the process's group (lines with one keeper); 0: neither a leak nor suspected
   std::size_t in_step = 0;  ///< its position in the order of a step's allocations
-  std::uint64_t steps = 0;  ///< the steps of the group
+  std::uint64_t steps = 0;  ///< number of steps of the group
   bool is_result = false;   ///< allocates what a step of the group computes; see find_result()
 };
 
@@ -386,7 +386,7 @@ void find_result(std::vector<Line>& lines, const ProcessTrace& process, ProbeNam
   }
 }
 
-/// Lines of a process, judged. `groups`: the last number of a group so far.
+/// The judged lines of a process. `groups`: the last group number so far.
 std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names, std::size_t& groups) {
   std::vector<Line> lines;
   std::map<std::tuple<MemorySpace, std::uint32_t, std::uint32_t>, std::size_t> place;
@@ -645,7 +645,7 @@ bool Suppressions::matches(const Symbols& symbols, StackId stack) const {
 
 namespace {
 
-/// What is known of a site's group while the sites of the processes are merged.
+/// What is known about a site's group while the sites of the processes are merged.
 struct Membership {
   std::size_t group = 0;
   std::size_t in_step = 0;
@@ -767,7 +767,7 @@ void find_leaks(TraceReport& report, const std::vector<Membership>& members, std
   report.sites = std::move(sites);
 }
 
-/// "1 site", "2 sites", "1 leak of 4 sites".
+/// The findings as text: "1 site", "2 sites", "1 leak of 4 sites".
 std::string findings_words(const TraceReport& report) {
   std::uint64_t findings = 0, sites = 0;
   for (const Finding& finding : report.findings)

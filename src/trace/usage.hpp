@@ -23,7 +23,7 @@ struct Usage {
   std::uint64_t releasable_bytes = 0;          ///< of inactive: empty_cache() would return it to the driver
   std::uint64_t private_releasable_bytes = 0;  ///< of releasable: in private pools, once these are deleted
   std::uint64_t pinned_bytes = 0;              ///< of inactive: a live block in the same segment (or page) holds it
-  std::uint64_t largest_free_bytes = 0;        ///< largest inactive run: available without asking the driver
+  std::uint64_t largest_free_bytes = 0;        ///< largest inactive run: available without a request to the driver
   std::uint64_t largest_pinned_bytes = 0;      ///< of pinned: the largest run, or its part in pages with live blocks
   std::uint64_t unaccounted_bytes = 0;         ///< in segments with blocks that do not add up (reduced files)
   std::uint64_t segment_count = 0;

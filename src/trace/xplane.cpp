@@ -115,7 +115,7 @@ class XSpace {
     }
   };
 
-  /// An entry of a map: its key, and the name of its value.
+  /// Reads an entry of a map: its key, and the name of its value.
   static std::optional<std::pair<std::uint64_t, std::string_view>> named(std::string_view entry) {
     ProtoFields fields(entry);
     std::uint64_t key = 0;
