@@ -10,8 +10,8 @@
 
 namespace vramtrack::probe::cuda {
 
-/// The effect of an event on the holdings: memory was moved from one key to another, was freed (`to` is 0), or was added
-/// (`from` is 0). If both keys are 0, the event does not change the holdings, as when one of several handles is
+/// The effect of an event on the holdings: memory was moved from one key to another, was freed (`to` is 0), or was
+/// added (`from` is 0). If both keys are 0, the event does not change the holdings, as when one of several handles is
 /// released.
 struct Move {
   std::uint64_t from = 0, to = 0;
