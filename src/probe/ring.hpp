@@ -15,7 +15,7 @@ class Ring {
   /// Creates `directory`/ring.PID.N with the first free N: an earlier image of this process (exec) or a process of
   /// another pid namespace may have the others. It gets its name once complete. While this image lives, its file is
   /// locked (F_OFD_SETLK). Uses a spare ring if there is one, else creates a file no larger than this process may
-  /// write. False if there is none and the caller stays inert; errno is EFBIG if that limit is the reason. Allocates
+  /// write. False if there is none: the caller stays inert; errno is EFBIG if that limit is the reason. Allocates
   /// nothing.
   bool create(const char* directory);
   /// Creates a ring without a file: only held bytes and limits, no records.
