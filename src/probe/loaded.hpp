@@ -23,7 +23,7 @@ const char* name_at(ElfW(Addr) base, const ElfW(Dyn) * dynamic, const void* addr
 bool holds(const dl_phdr_info& object, const void* address);
 /// The part of `path` after the last slash; empty for the program itself.
 std::string_view file_name(const char* path);
-/// Whether the code at `address` belongs to an object, other than this library, with a file name that begins so.
+/// Whether the code at `address` belongs to an object other than this library, with a file name that begins like this.
 bool lies_in_library(const void* address, std::string_view file_name_begins);
 
 /// The loader's name for this library.

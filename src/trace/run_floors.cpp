@@ -47,7 +47,7 @@ Floor floor_at(const std::vector<Floor>& floors, std::uint32_t first, std::size_
   return index < first || index - first >= floors.size() ? Floor{} : floors[index - first];
 }
 
-/// So that "epoch 12" and "epoch 13" have one name.
+/// Removes digits, so that "epoch 12" and "epoch 13" have one name.
 std::string without_digits(std::string_view name) {
   std::string out;
   for (const char c : name)
