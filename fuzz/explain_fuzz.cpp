@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "explain/judge.hpp"
+#include "explain/explanation.hpp"
 #include "explain/render.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

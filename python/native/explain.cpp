@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "bindings.hpp"
-#include "explain/judge.hpp"
+#include "explain/explanation.hpp"
 #include "explain/render.hpp"
 
 namespace vramtrack::python {

@@ -13,7 +13,7 @@
 #include "core/byte_input.hpp"
 #include "core/format.hpp"
 #include "core/printable.hpp"
-#include "explain/judge.hpp"
+#include "explain/explanation.hpp"
 #include "explain/pasted.hpp"
 #include "explain/render.hpp"
 #include "explain/sequence.hpp"

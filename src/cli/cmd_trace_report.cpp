@@ -66,7 +66,7 @@ int run_diff(const TraceOptions& options, Console& console) {
                                trace::profile_of((*after)->trace, *(*after)->names, space));
     from = options.files[0];
     to = options.files[1];
-    (*after)->names->know((*before)->names.get());
+    (*after)->names->add_frames_of((*before)->names.get());
     shown = std::move(*after);
   } else {
     if (options.from.empty()) return trace_failed(console, {"--until needs --since: the moment to compare with"});

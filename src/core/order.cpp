@@ -5,12 +5,12 @@
 
 namespace vramtrack {
 
-std::vector<std::uint32_t> sorted_places(std::size_t count,
-                                         const std::function<bool(std::uint32_t, std::uint32_t)>& less) {
-  std::vector<std::uint32_t> places(count);
-  std::iota(places.begin(), places.end(), std::uint32_t{0});
-  std::stable_sort(places.begin(), places.end(), [&](std::uint32_t a, std::uint32_t b) { return less(a, b); });
-  return places;
+std::vector<std::uint32_t> sorted_indices(std::size_t count,
+                                          const std::function<bool(std::uint32_t, std::uint32_t)>& less) {
+  std::vector<std::uint32_t> indices(count);
+  std::iota(indices.begin(), indices.end(), std::uint32_t{0});
+  std::stable_sort(indices.begin(), indices.end(), [&](std::uint32_t a, std::uint32_t b) { return less(a, b); });
+  return indices;
 }
 
 }  // namespace vramtrack

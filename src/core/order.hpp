@@ -10,18 +10,19 @@
 namespace vramtrack {
 
 /// 0 .. count - 1 in the order of `less`, which compares two of them. Equal ones keep their order.
-std::vector<std::uint32_t> sorted_places(std::size_t count,
-                                         const std::function<bool(std::uint32_t, std::uint32_t)>& less);
+std::vector<std::uint32_t> sorted_indices(std::size_t count,
+                                          const std::function<bool(std::uint32_t, std::uint32_t)>& less);
 
 /// Sorts `all` as std::stable_sort does. For structs of a dozen bytes or more; numbers and pointers are better sorted
 /// with std::sort.
 template <class T, class Less>
 void order(std::vector<T>& all, const Less& less) {
   if (all.size() < 2) return;
-  const auto places = sorted_places(all.size(), [&](std::uint32_t a, std::uint32_t b) { return less(all[a], all[b]); });
+  const auto indices =
+      sorted_indices(all.size(), [&](std::uint32_t a, std::uint32_t b) { return less(all[a], all[b]); });
   std::vector<T> sorted;
   sorted.reserve(all.size());
-  for (const std::uint32_t place : places) sorted.push_back(std::move(all[place]));
+  for (const std::uint32_t index : indices) sorted.push_back(std::move(all[index]));
   all = std::move(sorted);
 }
 

@@ -17,9 +17,10 @@
 
 namespace vramtrack {
 
-/// The place of a field in the flat lines, counted from 1; 0: not in that line. The places of a line leave no gap. A
-/// place is part of the contract: a new field goes to the end, or between two others if no program can be affected.
-struct Places {
+/// The position of a field in the flat lines, counted from 1; 0: not in that line. The positions of a line leave no
+/// gap. A position is part of the contract: a new field goes to the end, or between two others if no program can be
+/// affected.
+struct Positions {
   std::uint8_t verdict = 0;  ///< "verdict" of vramtrack.analysis.v1, of a Verdict and its Finding
   std::uint8_t dissent = 0;  ///< one of its "dissent", of a Finding
   std::uint8_t suspect = 0;  ///< its "suspect", of a Suspect
@@ -47,7 +48,7 @@ template <class Get>
 struct Field {
   std::string_view name;
   Get get;
-  Places at;
+  Positions at;
   std::string_view meaning;
   FieldOptions options;
 
@@ -59,7 +60,7 @@ struct Field {
 };
 
 template <class Get>
-constexpr Field<Get> field(std::string_view name, Get get, Places at, std::string_view meaning,
+constexpr Field<Get> field(std::string_view name, Get get, Positions at, std::string_view meaning,
                            FieldOptions options = {}) {
   return {name, get, at, meaning, options};
 }
@@ -229,15 +230,15 @@ constexpr void for_each_field(Visit visit) {
   std::apply([&](const auto&... each) { (visit(each), ...); }, kFields<T>);
 }
 
-/// Calls visit(field, object) for each field of `objects` that is in the line, in the order of the places.
+/// Calls visit(field, object) for each field of `objects` that is in the line, in the order of the positions.
 template <class Visit, class... Objects>
-constexpr void for_each_in_line(std::uint8_t Places::*line, Visit visit, const Objects&... objects) {
+constexpr void for_each_in_line(std::uint8_t Positions::*line, Visit visit, const Objects&... objects) {
   bool found = true;
-  for (std::uint8_t place = 1; found; ++place) {
+  for (std::uint8_t position = 1; found; ++position) {
     found = false;
     const auto look = [&](const auto& object) {
       for_each_field<std::remove_cvref_t<decltype(object)>>([&](const auto& each) {
-        if (each.at.*line != place) return;
+        if (each.at.*line != position) return;
         found = true;
         visit(each, object);
       });

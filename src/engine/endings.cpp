@@ -250,7 +250,7 @@ void Endings::note_run(SeriesState& total) {
   const bool begins = total.device->runs.read(
       total.last_time, total.last_bytes, {idle_bytes, no_growth_bytes(), total.release_s()}, total.device->last_end);
   if (went_on && !total.device->runs.goes_on()) take_first_alert(total);
-  if (begins) know_precedent(total);
+  if (begins) set_precedent(total);
   const std::vector<Run>& all = total.device->runs.all();
   if (!begins || total.samples == 1) return;
   // A run that begins again sooner is one program that releases its memory and takes it again.
@@ -262,7 +262,7 @@ void Endings::note_run(SeriesState& total) {
 }
 
 /// Compares the processes of a run that has begun with those of earlier runs that had the same command.
-void Endings::know_precedent(const SeriesState& total) {
+void Endings::set_precedent(const SeriesState& total) {
   const auto precedent = total.device->runs.precedent();
   if (!precedent || !total.device->last_end || total.device->last_end->command.empty()) return;
   table_.for_device(device_key(total.key), [&](SeriesState& s) {

@@ -138,7 +138,7 @@ class Endings {
   [[nodiscard]] LastFigures last_figures(const SeriesState& series, const End& end) const;
   void device_ends(SeriesState& total, End end, std::uint64_t process_bytes, Timestamp gone_at);
   void name(End& end, const SeriesState& process) const;
-  void know_precedent(const SeriesState& total);
+  void set_precedent(const SeriesState& total);
   void close_run(SeriesState& total, Timestamp gone_at);
   void judge_anew(SeriesState& total);
 

@@ -277,7 +277,7 @@ void Engine::Core::apply(const Event& event) {
     case Event::Kind::lifetimes:
       series.for_process({event.pid, event.pid_start_ticks, event.host}, [&](SeriesState& s) {
         const bool is_memory = s.key.metric == Metric::process_used || s.key.metric == Metric::probe_live;
-        if (is_memory && !s.ended) s.know().lifetimes().take(event.time, event.sites);
+        if (is_memory && !s.ended) s.ensure_facts().lifetimes().take(event.time, event.sites);
       });
       return;
     case Event::Kind::watch_started:
@@ -438,8 +438,8 @@ bool Engine::Core::adopt(const Alert& alert) {
   return true;
 }
 
-void Engine::know_days(SeriesId id, const std::vector<std::pair<Timestamp, double>>& hour_floors) {
-  if (core_->runs) core_->runs->know_days(id, hour_floors);
+void Engine::set_past_days(SeriesId id, const std::vector<std::pair<Timestamp, double>>& hour_floors) {
+  if (core_->runs) core_->runs->set_past_days(id, hour_floors);
 }
 
 void Engine::set_ceiling(SeriesId id, double bytes) {
@@ -447,7 +447,7 @@ void Engine::set_ceiling(SeriesId id, double bytes) {
 }
 
 void Engine::set_busy(SeriesId id, Timestamp time, double ratio) {
-  core_->state(id).know().busy(time, ratio);
+  core_->state(id).ensure_facts().busy(time, ratio);
 }
 
 void Engine::share_siblings(std::function<std::string(const std::string&)> hash) {
@@ -458,8 +458,8 @@ std::vector<SiblingSummary> Engine::siblings() const {
   return core_->siblings.summaries();
 }
 
-void Engine::know_siblings(const std::vector<SiblingSummary>& theirs) {
-  core_->siblings.know(theirs);
+void Engine::set_remote_siblings(const std::vector<SiblingSummary>& theirs) {
+  core_->siblings.set_remote_siblings(theirs);
 }
 
 void Engine::end_runs() {

@@ -70,7 +70,7 @@ class Engine {
   void remember(ProgramMemory memory);
   /// Passes the hourly floors of the last week, in order, for a series that is here or will come: what it did on past
   /// days. REQUIRES: remember() was called.
-  void know_days(SeriesId series, const std::vector<std::pair<Timestamp, double>>& hour_floors);
+  void set_past_days(SeriesId series, const std::vector<std::pair<Timestamp, double>>& hour_floors);
   /// Stores the runs that still continue as if they had ended: call it when a recording of the past has ended.
   void end_runs();
 
@@ -88,7 +88,7 @@ class Engine {
   [[nodiscard]] std::vector<SiblingSummary> siblings() const;
   /// Replaces the list of processes that run elsewhere now; call it between two ticks. Processes of this machine do not
   /// belong in it.
-  void know_siblings(const std::vector<SiblingSummary>& theirs);
+  void set_remote_siblings(const std::vector<SiblingSummary>& theirs);
 
   /// `alert` stands and was raised by an earlier engine, whose samples this engine has also taken in: if an alert
   /// stands here, it is that one, and its incident continues.

@@ -19,7 +19,7 @@ void Engine::Core::take_fact(const Sample& sample, const SeriesKey& key) {
         if (s.key.device_id != key.device_id || s.ended) return;
         s.reports_busy = true;
         s.has_run = s.has_run || value > 0;
-        s.know().busy(sample.time, value / kBusyWhole);
+        s.ensure_facts().busy(sample.time, value / kBusyWhole);
       });
       return;
     case Metric::process_read: {
@@ -29,23 +29,23 @@ void Engine::Core::take_fact(const Sample& sample, const SeriesKey& key) {
       });
       series.for_process(process_key(key), [&](SeriesState& s) {
         if (s.ended) return;
-        s.know().set_devices(devices);
-        s.know().read(sample.time, value);
+        s.ensure_facts().set_devices(devices);
+        s.ensure_facts().read(sample.time, value);
       });
       return;
     }
     case Metric::process_clients:
       if (value <= 0) return;
       series.for_process(process_key(key), [&](SeriesState& s) {
-        if (s.know().kind() == ProgramKind::unknown) s.know().set_kind(ProgramKind::serving);
+        if (s.ensure_facts().kind() == ProgramKind::unknown) s.ensure_facts().set_kind(ProgramKind::serving);
       });
       return;
     case Metric::process_age:
       series.for_process(process_key(key), [&](SeriesState& s) {
         if (s.ended) return;
-        s.know().set_begin(sample.time - from_seconds(value));
+        s.ensure_facts().set_begin(sample.time - from_seconds(value));
         take_age(*s.device);
-        if (runs) runs->know_age(s);
+        if (runs) runs->update_begin(s);
       });
       return;
     case Metric::host_available:
@@ -65,12 +65,12 @@ void Engine::Core::take_fact(const Sample& sample, const SeriesKey& key) {
 
 /// How busy a device is also applies to its total, and to a process that has it to itself.
 void Engine::Core::take_busy(DeviceState& device, Timestamp time, double ratio) const {
-  if (SeriesState* const total = device.total()) total->know().busy(time, ratio);
+  if (SeriesState* const total = device.total()) total->ensure_facts().busy(time, ratio);
   for (const SeriesId id : device.living) {
     SeriesState* const s = series.find(id);
     if (s == nullptr || s->reports_busy) continue;
     if (device.living.size() == 1)
-      s->know().busy(time, ratio);
+      s->ensure_facts().busy(time, ratio);
     else if (s->facts)
       s->facts->forget_busy();
   }
@@ -78,12 +78,12 @@ void Engine::Core::take_busy(DeviceState& device, Timestamp time, double ratio) 
 
 /// The same for what it receives.
 void Engine::Core::take_received(DeviceState& device, Timestamp time, double bytes_per_s) const {
-  if (SeriesState* const total = device.total()) total->know().received(time, bytes_per_s);
+  if (SeriesState* const total = device.total()) total->ensure_facts().received(time, bytes_per_s);
   for (const SeriesId id : device.living) {
     SeriesState* const s = series.find(id);
     if (s == nullptr) continue;
     if (device.living.size() == 1)
-      s->know().received(time, bytes_per_s);
+      s->ensure_facts().received(time, bytes_per_s);
     else if (s->facts)
       s->facts->forget_received();
   }
@@ -95,7 +95,7 @@ void Engine::Core::take_age(DeviceState& device) const {
   if (total == nullptr || device.living.empty()) return;
   const SeriesState* const s = series.find(*device.living.begin());
   if (device.living.size() == 1)
-    total->know().set_begin(s != nullptr && s->facts ? s->facts->begin() : std::nullopt);
+    total->ensure_facts().set_begin(s != nullptr && s->facts ? s->facts->begin() : std::nullopt);
   else if (total->facts)
     total->facts->set_begin(std::nullopt);
 }
@@ -115,7 +115,7 @@ void Engine::Core::describe_kind(SeriesState& s) const {
   if (process == nullptr || s.ended) return;
   const std::string& command = process->command.empty() ? process->name : process->command;
   const ProgramKind kind = program_of(command, process->name, process->kind).kind;
-  if (kind != ProgramKind::unknown) s.know().set_kind(kind);
+  if (kind != ProgramKind::unknown) s.ensure_facts().set_kind(kind);
 }
 
 }  // namespace vramtrack

@@ -66,7 +66,7 @@ void RunMemory::observe(SeriesState& s, const Sample& sample) {
   seen->curve.observe(seconds_between(seen->begin, sample.time), bytes);
 }
 
-void RunMemory::know_days(SeriesId id, const std::vector<std::pair<Timestamp, double>>& hour_floors) {
+void RunMemory::set_past_days(SeriesId id, const std::vector<std::pair<Timestamp, double>>& hour_floors) {
   Seen* const seen = find(id);
   Days days;
   for (const auto& [hour, floor_bytes] : hour_floors) days.add_hour(hour, floor_bytes);
@@ -124,7 +124,7 @@ bool RunMemory::seen_from_start(const Seen& seen, double settled_bytes) {
   return seen.first_bytes <= kBeginsShare * settled_bytes;
 }
 
-void RunMemory::know_age(SeriesState& s) {
+void RunMemory::update_begin(SeriesState& s) {
   Seen* const seen = find(s.id);
   if (seen == nullptr || !s.is_process() || !s.facts) return;
   seen->born = s.facts->begin();

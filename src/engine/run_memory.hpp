@@ -30,11 +30,11 @@ class RunMemory {
   /// Called after the series' detector has seen the sample. O(1).
   void observe(SeriesState& series, const Sample& sample);
   /// The hourly floors of the last week, in order, of a series that will come: see Days.
-  void know_days(SeriesId id, const std::vector<std::pair<Timestamp, double>>& hour_floors);
+  void set_past_days(SeriesId id, const std::vector<std::pair<Timestamp, double>>& hour_floors);
   /// More is known about its process.
   void describe(SeriesState& series);
   /// The time when its process began has become known.
-  void know_age(SeriesState& series);
+  void update_begin(SeriesState& series);
   /// After a tick: which process's level a device follows, and runs of devices. O(touched).
   void complete_tick(const std::vector<SeriesId>& touched);
   /// Called once the process has ended and the findings about it are final.

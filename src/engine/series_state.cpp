@@ -72,7 +72,7 @@ void SeriesState::set_experience(const Experience* experience) {
   if (detector) detector->set_experience(experience);
 }
 
-Facts& SeriesState::know() {
+Facts& SeriesState::ensure_facts() {
   if (facts) return *facts;
   facts = std::make_unique<Facts>();
   if (detector) detector->set_facts(facts.get());

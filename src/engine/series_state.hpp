@@ -62,7 +62,7 @@ struct SeriesState {
   /// What its detector knows besides the samples: see Detector::set_experience.
   void set_experience(const Experience* experience);
   /// What is known besides memory: created, and passed to the detector, on the first call.
-  Facts& know();
+  Facts& ensure_facts();
   /// Keeps the findings as what is known of the process now that it has ended.
   void conclude() { last_found = found(); }
   /// The process has ended: keeps the past, frees the detectors. REQUIRES: conclude() was called.

@@ -62,7 +62,7 @@ void SiblingGroups::leave(SeriesId id) {
   left_.push_back(std::move(members_[index_of(id)]));
 }
 
-void SiblingGroups::know(const std::vector<SiblingSummary>& theirs) {
+void SiblingGroups::set_remote_siblings(const std::vector<SiblingSummary>& theirs) {
   for (auto& [name, group] : groups_) {
     if (group.elsewhere.empty()) continue;
     group.elsewhere.clear();

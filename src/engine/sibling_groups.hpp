@@ -33,7 +33,7 @@ class SiblingGroups {
   /// The series has ended, is forgotten or starts over.
   void leave(SeriesId id);
   /// The series that other engines watch: replaces the earlier list.
-  void know(const std::vector<SiblingSummary>& theirs);
+  void set_remote_siblings(const std::vector<SiblingSummary>& theirs);
   [[nodiscard]] std::vector<SiblingSummary> summaries() const;
 
  private:

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "explain/judge.hpp"
+#include "explain/explanation.hpp"
 
 namespace vramtrack::explain {
 

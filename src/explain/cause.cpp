@@ -613,7 +613,7 @@ constexpr auto kWithoutRequest = rules(by_contradiction, by_component, by_settin
                                        by_total_need, by_table, by_process, by_remarks, by_reported_others, by_use);
 
 /// False: the figures are inconclusive.
-bool judge_device(Failure& f) {
+bool diagnose_device(Failure& f) {
   const Sums sums = sums_of(f);
   for (const Rule rule : kDeviceRules) {
     if (sums.asked <= 0 && std::count(kWithoutRequest.begin(), kWithoutRequest.end(), rule) == 0) continue;
@@ -691,10 +691,10 @@ void find_cause(Failure& failure) {
         "a negative size was requested: its computation overflowed or used a wrong value, and memory is not short";
     return;
   }
-  if (is_host_code(failure)) return judge_host_code(failure);
-  if (failure.wording->role == Role::host) return judge_host(failure);
-  if (failure.wording->role == Role::resource) return judge_resource(failure);
-  if (!judge_device(failure)) {
+  if (is_host_code(failure)) return diagnose_host_code(failure);
+  if (failure.wording->role == Role::host) return diagnose_host(failure);
+  if (failure.wording->role == Role::resource) return diagnose_resource(failure);
+  if (!diagnose_device(failure)) {
     failure.cause = failure.wording->otherwise;
     // Memory that fits the device is too big only next to other memory, which no figure shows.
     const auto asked = failure.figures.get(Figure::asked);

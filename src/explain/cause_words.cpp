@@ -49,7 +49,7 @@ bool is_host_code(const Failure& f) {
   return !f.figures.get(Figure::asked) && !f.figures.get(Figure::resident) && code && code->shortage == Shortage::host;
 }
 
-void judge_host_code(Failure& f) {
+void diagnose_host_code(Failure& f) {
   f.cause = Cause::unknown;
   f.because = "the driver gives its code for the host's memory, which it also gives for other failures, and no figure";
   f.missing_evidence =
@@ -58,7 +58,7 @@ void judge_host_code(Failure& f) {
   f.figures.clear(Figure::total);  // of the device
 }
 
-void judge_host(Failure& f) {
+void diagnose_host(Failure& f) {
   const auto asked = f.figures.get(Figure::asked);
   const auto free = f.figures.get(Figure::free);
   const auto resident = f.figures.get(Figure::resident);
@@ -122,7 +122,7 @@ void judge_host(Failure& f) {
   if (!f.others.empty()) f.because += "; the most is held by " + processes_words(f.others);
 }
 
-void judge_resource(Failure& f) {
+void diagnose_resource(Failure& f) {
   f.cause = Cause::resource;
   const auto asked = f.figures.get(Figure::asked) ? f.figures.get(Figure::asked) : f.figures.get(Figure::needed);
   const auto limit = f.figures.get(Figure::allowed) ? f.figures.get(Figure::allowed) : f.figures.get(Figure::total);

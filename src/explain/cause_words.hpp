@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "explain/judge.hpp"
+#include "explain/explanation.hpp"
 
 namespace vramtrack::explain {
 
@@ -17,10 +17,10 @@ std::string table_use_words(const Failure& f);
 /// Sets the cause of a failure to get host memory, and its description. Whether a driver returned its code for host
 /// memory, without a figure.
 bool is_host_code(const Failure& f);
-void judge_host_code(Failure& f);
-void judge_host(Failure& f);
+void diagnose_host_code(Failure& f);
+void diagnose_host(Failure& f);
 /// The same for a resource that is neither the host's memory nor a device's.
-void judge_resource(Failure& f);
+void diagnose_resource(Failure& f);
 
 /// The figures as a sum: "24.00 GiB = 20.00 GiB allocated + 1.00 GiB cached + 2.50 GiB others + 512.0 MiB free; 2.00
 /// GiB asked for: 1.50 GiB short"; empty: too few figures.

@@ -11,7 +11,7 @@
 #include "core/printable.hpp"
 #include "core/units.hpp"
 #include "explain/cause.hpp"
-#include "explain/judge.hpp"
+#include "explain/explanation.hpp"
 #include "explain/pattern.hpp"
 #include "explain/processes.hpp"
 #include "explain/smi_table.hpp"

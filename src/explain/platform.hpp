@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "explain/judge.hpp"
+#include "explain/explanation.hpp"
 
 namespace vramtrack::explain {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "explain/judge.hpp"
+#include "explain/explanation.hpp"
 
 namespace vramtrack::explain {
 

@@ -122,12 +122,12 @@ void Gpus::add(const Labels& labels, const std::vector<Point>& points) {
   const auto meaning = mapping_->find(std::string(value_of(labels, "__name__")));
   if (!meaning || meaning->role == Role::reserved || meaning->role == Role::total) return;
   const bool is_process = meaning->role == Role::process;
-  auto [place, is_new] = places_.try_emplace(key_of(labels));
+  auto [place, is_new] = place_of_labels_.try_emplace(key_of(labels));
   if (is_new) {
     const auto identity = identify(labels, *meaning->exporter, mapping_->workload(), *roster_);
     if (!identity || (is_process && identity->pid == 0)) {
       ++unnamed_series_;
-      places_.erase(place);
+      place_of_labels_.erase(place);
       return;
     }
     Gpu& gpu = gpu_of(*identity);
@@ -288,7 +288,7 @@ std::map<std::string, Machine> Gpus::take() {
     machine.gpus.emplace(key, std::move(gpu));
   }
   parts_.clear();
-  places_.clear();
+  place_of_labels_.clear();
   gpus_.clear();
   return machines;
 }

@@ -102,7 +102,7 @@ class Gpus {
   const Mapping* mapping_;
   Roster* roster_;
   std::map<GpuKey, Gpu> gpus_;
-  std::unordered_map<std::string, Place> places_;  ///< by the labels of a series, which may arrive in pieces
+  std::unordered_map<std::string, Place> place_of_labels_;  ///< by the labels of a series, which may arrive in pieces
   std::map<GpuKey, std::map<std::size_t, Parts>> parts_;
   std::uint64_t samples_ = 0;
   std::uint64_t blank_values_ = 0;

@@ -50,12 +50,12 @@ Query query_of(const Source& source, const Page::Part& part, const Names& metric
 }
 
 /// For each name of a machine: the sources that have it, and its value there.
-using Places = std::map<std::string, std::vector<std::pair<std::size_t, std::string>>>;
+using SourcesByHost = std::map<std::string, std::vector<std::pair<std::size_t, std::string>>>;
 
 /// Finds the machines of an exporter's series: for each label that may name them, its values where the preceding labels
 /// are empty. Machines that have only free memory are added to those with used memory.
 Answer<void> find_hosts(const Reader& reader, const Exporter& exporter, bool has_free_only, const PlanOptions& options,
-                        Plan& plan, Places& hosts) {
+                        Plan& plan, SourcesByHost& hosts) {
   const auto has_used = [&](const std::string& host) {
     const auto known = hosts.find(host);
     return known != hosts.end() && std::any_of(known->second.begin(), known->second.end(), [&](const auto& place) {
@@ -100,12 +100,12 @@ void learn_exporters(const Reader& reader, const Query& memory, Roster& roster) 
 
 /// Finds the GPUs of machines that the roster does not know.
 Answer<void> learn_hosts(const Reader& reader, const Mapping& mapping, const PlanOptions& options, const Plan& plan,
-                         const Places& hosts, Roster& roster) {
+                         const SourcesByHost& hosts, Roster& roster) {
   constexpr std::size_t kMostCharacters = 2000;  // about a hundred machines and their workloads
   std::map<std::size_t, std::vector<std::string>> unknown;
-  for (const auto& [host, places] : hosts)
+  for (const auto& [host, sources] : hosts)
     if (!roster.knows(host))
-      for (const auto& [source, value] : places) unknown[source].push_back(value);
+      for (const auto& [source, value] : sources) unknown[source].push_back(value);
   for (const auto& [source, values] : unknown) {
     const Source& from = plan.sources[source];
     for (std::size_t i = 0; i < values.size();) {
@@ -121,7 +121,7 @@ Answer<void> learn_hosts(const Reader& reader, const Mapping& mapping, const Pla
         if (const auto seen = identify(labels, *from.exporter, mapping.workload(), roster); seen) roster.add(*seen);
     }
   }
-  for (const auto& [host, places] : hosts) roster.add_host(host);
+  for (const auto& [host, sources] : hosts) roster.add_host(host);
   return {};
 }
 
@@ -162,7 +162,7 @@ Answer<Plan> make_plan(const Reader& reader, const Mapping& mapping, const PlanO
   const auto present = reader.label_values("__name__", query);
   if (!present) return tl::unexpected(present.error());
   learn_exporters(reader, query, roster);
-  Places names;
+  SourcesByHost names;
   std::vector<std::size_t> nameless;
   for (const Exporter& exporter : mapping.exporters()) {
     const auto is_present = [&](const std::string& name) {
@@ -186,10 +186,10 @@ Answer<Plan> make_plan(const Reader& reader, const Mapping& mapping, const PlanO
   }
   if (const auto learnt = learn_hosts(reader, mapping, options, plan, names, roster); !learnt)
     return tl::unexpected(learnt.error());
-  Places hosts;
-  for (const auto& [name, places] : names)
+  SourcesByHost hosts;
+  for (const auto& [name, sources] : names)
     if (const std::string host = roster.machine_of(name); is_in_shard(host, options.shard))
-      hosts[host].insert(hosts[host].end(), places.begin(), places.end());
+      hosts[host].insert(hosts[host].end(), sources.begin(), sources.end());
   plan.hosts = hosts.size();
   const std::int64_t length_ms = std::max<std::int64_t>(options.end_ms - options.start_ms, 1);
   const auto most_hosts =
@@ -204,9 +204,9 @@ Answer<Plan> make_plan(const Reader& reader, const Mapping& mapping, const PlanO
     parts.clear();
     characters = 0;
   };
-  for (const auto& [host, places] : hosts) {
+  for (const auto& [host, sources] : hosts) {
     page.hosts.push_back(host);
-    for (const auto& [source, value] : places) {
+    for (const auto& [source, value] : sources) {
       Page::Part& part = parts[source];
       part.source = source;
       part.values.push_back(value);

@@ -20,10 +20,10 @@ LeakGate::LeakGate(const GrowthLimits& limits, const Iterations& iterations, dou
   std::size_t looks = 1;
   for (std::size_t n = iterations_.first; n < iterations_.most; n *= 2) ++looks;
   // The first of several looks cannot fail on its own.
-  const std::size_t shares = std::max<std::size_t>(1, looks - 1);
-  share_.error_rate = limits.error_rate / static_cast<double>(shares);
+  const std::size_t parts = std::max<std::size_t>(1, looks - 1);
+  share_.error_rate = limits.error_rate / static_cast<double>(parts);
   share_.stated_error_rate = error_rate_words(limits.error_rate);
-  if (shares > 1) share_.stated_error_rate += fmt::format(" over {} looks", shares);
+  if (parts > 1) share_.stated_error_rate += fmt::format(" over {} looks", parts);
   iterations_.most = std::max(iterations_.most, 2 * least_iterations(share_));
   next_look_ = iterations_.first;
   used_bytes_.reserve(iterations_.most);

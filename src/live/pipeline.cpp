@@ -95,7 +95,7 @@ bool Pipeline::resume(const std::string& path, Timestamp now) {
 void Pipeline::read_days_of(const std::string& path, Timestamp now) {
   if (auto reader = StoreReader::open(path))
     read_days(**reader, catalog_, now, *engine_->view(),
-              [this](SeriesId id, const auto& floors) { engine_->know_days(id, floors); });
+              [this](SeriesId id, const auto& floors) { engine_->set_past_days(id, floors); });
   view_.reset();
 }
 

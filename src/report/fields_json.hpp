@@ -63,7 +63,7 @@ json exact(const T& object) {
 
 /// The fields of `objects` that belong in the line, each unrounded.
 template <class... Objects>
-json exact_line(std::uint8_t Places::*line, const Objects&... objects) {
+json exact_line(std::uint8_t Positions::*line, const Objects&... objects) {
   json out = json::object();
   for_each_in_line(
       line, [&](const auto& field, const auto& object) { out[field.name] = exact(field.of(object)); }, objects...);
@@ -100,7 +100,7 @@ struct LineClock {
 };
 
 template <class... Objects>
-json line(std::uint8_t Places::*places, const LineClock& clock, const Objects&... objects);
+json line(std::uint8_t Positions::*positions, const LineClock& clock, const Objects&... objects);
 
 /// Writes the values of one line, each under its name; a time under two names.
 struct LineWriter {
@@ -133,8 +133,8 @@ struct LineWriter {
   }
 
   template <class T>
-  [[nodiscard]] json line_or_null(std::uint8_t Places::*places, const std::optional<T>& object) const {
-    return object ? line(places, clock, *object) : json(nullptr);
+  [[nodiscard]] json line_or_null(std::uint8_t Positions::*positions, const std::optional<T>& object) const {
+    return object ? line(positions, clock, *object) : json(nullptr);
   }
 
   template <class Get, class Object>
@@ -146,11 +146,11 @@ struct LineWriter {
       out[name + "_s"] = clock.offset_s(field.of(object));
     } else if constexpr (std::same_as<T, std::vector<Finding>>) {
       out[name] = json::array();
-      for (const Finding& f : field.of(object)) out[name].push_back(line(&Places::dissent, clock, f));
+      for (const Finding& f : field.of(object)) out[name].push_back(line(&Positions::dissent, clock, f));
     } else if constexpr (std::same_as<T, std::optional<Suspect>>) {
-      out[name] = line_or_null(&Places::suspect, field.of(object));
+      out[name] = line_or_null(&Positions::suspect, field.of(object));
     } else if constexpr (std::same_as<T, std::optional<End>>) {
-      out[name] = line_or_null(&Places::end, field.of(object));
+      out[name] = line_or_null(&Positions::end, field.of(object));
     } else if constexpr (!std::same_as<T, Finding>) {  // a finding's fields are in the line directly
       out[name] = value(field.of(object), field.options);
     }
@@ -159,24 +159,24 @@ struct LineWriter {
 
 /// The fields of `objects` that belong in the line.
 template <class... Objects>
-json line(std::uint8_t Places::*places, const LineClock& clock, const Objects&... objects) {
+json line(std::uint8_t Positions::*positions, const LineClock& clock, const Objects&... objects) {
   json out = json::object();
-  for_each_in_line(places, LineWriter{out, clock}, objects...);
+  for_each_in_line(positions, LineWriter{out, clock}, objects...);
   return out;
 }
 
 /// The conclusion about the series: see report/conclusion.hpp.
 inline json verdict_line(const Conclusion& conclusion, const LineClock& clock) {
-  return line(&Places::verdict, clock, conclusion.finding(), conclusion.verdict());
+  return line(&Positions::verdict, clock, conclusion.finding(), conclusion.verdict());
 }
 inline json run_line(const Run& run, const LineClock& clock) {
-  return line(&Places::run, clock, run);
+  return line(&Positions::run, clock, run);
 }
 inline json stall_line(const Stall& stall, const LineClock& clock) {
-  return line(&Places::stall, clock, stall);
+  return line(&Positions::stall, clock, stall);
 }
 inline json alert_line(const Alert& a, const LineClock& clock) {
-  return line(&Places::alert, clock, a.finding, a);
+  return line(&Positions::alert, clock, a.finding, a);
 }
 
 // --- scale -----------------------------------------------------------------------------------------------------

@@ -71,8 +71,8 @@ void add_memory(Families& out, const std::vector<Device>& devices) {
   Family peak(out, "vramtrack_device_memory_peak_bytes", "Maximum memory in use since the agent started.");
   Family total(out, "vramtrack_device_memory_total_bytes", "Memory capacity of the device, if the driver reports it.");
   Family reserved(out, "vramtrack_device_memory_reserved_bytes", "Memory that the driver reserves for itself.");
-  Family shares(out, "vramtrack_device_shares_host_memory",
-                "1 if the device has no memory of its own but shares the host's, else 0.");
+  Family host_memory(out, "vramtrack_device_shares_host_memory",
+                     "1 if the device has no memory of its own but shares the host's, else 0.");
   Family busy(out, "vramtrack_device_utilisation_ratio",
               "Share of time in which a kernel ran, 0 to 1, if the driver reports it.");
   Family memory_busy(out, "vramtrack_device_memory_utilisation_ratio",
@@ -102,7 +102,7 @@ void add_memory(Families& out, const std::vector<Device>& devices) {
     info.add(1.0, d.labels, {{"name", device.name}, {"pci_bus_id", device.pci_bus_id}, {"parent", device.parent_id}});
     up.add(d.used->paused ? 0.0 : 1.0, d.labels);
     if (device.capacity_bytes) total.add(*device.capacity_bytes, d.labels);
-    shares.add(device.shares_host_memory ? 1.0 : 0.0, d.labels);
+    host_memory.add(device.shares_host_memory ? 1.0 : 0.0, d.labels);
     peak.add(d.used->peak_bytes, d.labels);
     if (d.used->paused) continue;  // its last figures are out of date: omit them
     if (d.unattributed != nullptr) rest.add(d.unattributed->used_bytes, d.labels);

@@ -56,7 +56,7 @@ class DrmSource final : public Source {
       // Every program of a desktop has an open file without memory; a process is listed once it holds some.
       if (card == cards_.end() || card->lost) continue;
       auto bytes = holder.bytes;
-      if (card->card.shares_host && holder.gtt_bytes) bytes = bytes.value_or(0) + *holder.gtt_bytes;
+      if (card->card.uses_gtt && holder.gtt_bytes) bytes = bytes.value_or(0) + *holder.gtt_bytes;
       if (bytes.value_or(0) == 0) continue;
       watch_.listed(card->watched, holder.pid, bytes, "");
     }
@@ -78,9 +78,9 @@ class DrmSource final : public Source {
         cards_.emplace_back();
         known = cards_.end() - 1;
       }
-      const bool shares_host = is_new ? shares_host_memory(card) : known->card.shares_host;
+      const bool uses_gtt = is_new ? shares_host_memory(card) : known->card.uses_gtt;
       known->card = card;
-      known->card.shares_host = shares_host;
+      known->card.uses_gtt = uses_gtt;
       describe(*known);
     }
   }
@@ -93,7 +93,7 @@ class DrmSource final : public Source {
     info.name = card.name;
     info.pci_bus_id = card.pci_address;
     info.capacity_bytes = capacity_bytes(card);
-    info.shares_host_memory = card.shares_host;
+    info.shares_host_memory = card.uses_gtt;
     catalog_.describe(info);
     if (card.reports_used) watched.used = catalog_.intern({Metric::device_used, card.id, 0, 0});
     watched.watched = watch_.device(card.id);
@@ -127,7 +127,7 @@ class DrmSource final : public Source {
                       "device's total but is not shown per process; run as root or with CAP_SYS_PTRACE",
                       unreadable, unreadable == 1 ? "" : "es"));
     for (const WatchedCard& watched : cards_)
-      if (watched.card.shares_host)
+      if (watched.card.uses_gtt)
         notes_.warnings.push_back(
             fmt::format("{} ({}) shares the host's memory: the figures are for its carve-out and what it has taken of "
                         "the host's memory (GTT); when that runs out, the kernel ends a process",

@@ -55,7 +55,7 @@ bool has_memory_to_watch(const Card& card, std::uint64_t vendor) {
 }
 
 std::optional<std::uint64_t> with_gtt(const Card& card, std::optional<std::uint64_t> vram_bytes, const char* gtt_file) {
-  if (!card.shares_host || !vram_bytes) return vram_bytes;
+  if (!card.uses_gtt || !vram_bytes) return vram_bytes;
   const auto gtt_bytes = read_number_file(card.folder + gtt_file);
   return gtt_bytes ? std::optional(*vram_bytes + *gtt_bytes) : std::nullopt;
 }

@@ -17,7 +17,7 @@ struct Card {
   std::string pci_address;    ///< normal_pci_address()
   std::string folder;         ///< /sys/class/drm/cardN
   bool reports_used = false;  ///< the driver has mem_info_vram_used
-  bool shares_host = false;   ///< shares_host_memory(), as whoever found the card has set it
+  bool uses_gtt = false;      ///< shares_host_memory(), as whoever found the card has set it
 };
 
 /// The cards under `sys_root` that have memory to watch, by number. Excluded are cards of the proprietary NVIDIA

@@ -70,8 +70,8 @@ DeviceInfo read_device(const sql::Statement& row) {
   device.pci_bus_id = text_of(row, 3);
   device.parent_id = text_of(row, 4);
   if (!row.is_null(5)) device.capacity_bytes = unsigned_of(row, 5);
-  constexpr int kShares = 6;  // a file of schema 9 or older has no such column
-  device.shares_host_memory = row.columns() > kShares && row.integer(kShares) != 0;
+  constexpr int kHostMemory = 6;  // a file of schema 9 or older has no such column
+  device.shares_host_memory = row.columns() > kHostMemory && row.integer(kHostMemory) != 0;
   return device;
 }
 

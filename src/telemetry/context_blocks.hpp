@@ -22,7 +22,7 @@ class ContextBlocks {
   /// States that all owners of primary contexts are known, because the libraries were probed before the program began.
   /// It holds until a block shows another owner (the CUDA runtime needs no call to become one). Without it (the
   /// default), a primary context ends only with a reset, not with its last owner.
-  void know_owners() { knows_owners_ = true; }
+  void set_owners_known() { knows_owners_ = true; }
 
   enum class Arrival : std::uint8_t {
     fresh,

@@ -66,7 +66,7 @@ FollowedProcess& Follower::keep(std::unique_ptr<FollowedProcess> process, const 
   process->number = next_number_++;
   process->known = known;
   process->begin_ns = monotonic_ns();
-  if (known.start_ticks >= probed_ticks_) process->contexts.know_owners();
+  if (known.start_ticks >= probed_ticks_) process->contexts.set_owners_known();
   return *(running_[known.pid] = std::move(process));
 }
 

@@ -75,14 +75,14 @@ std::vector<ColumnInfo> columns_for(const View& view, int width, const std::vect
   const bool loads = std::any_of(view.series.begin(), view.series.end(),
                                  [](const SeriesView& s) { return !(s.load == ProcessLoad{}); });
   const bool named = std::any_of(all.begin(), all.end(), [](const DeviceRow& d) { return !d.any->device.index; });
-  const bool places = std::any_of(view.series.begin(), view.series.end(), [](const SeriesView& s) {
+  const bool in_containers = std::any_of(view.series.begin(), view.series.end(), [](const SeriesView& s) {
     return s.process && !container_words(*s.process).empty();
   });
   std::vector<ColumnInfo> out;
   for (ColumnInfo c : kColumns) {
     if (width < c.least_screen || (c.column == Column::device && all.size() < 2)) continue;
     if (c.load && !loads) continue;
-    if (c.column == Column::place && !places) continue;
+    if (c.column == Column::place && !in_containers) continue;
     if (c.column == Column::started && loads && width < kStartedBesideLoad) continue;
     if (c.column == Column::device && named) c.width = 8;  // "MIG 3f2a"
     if (c.column == Column::growth && !has_usual_rates(view.scale)) {

@@ -57,7 +57,7 @@ class ProbeNames {
   /// The frame of a stack's line(); this object must outlive the result.
   [[nodiscard]] LineOf line_of() const;
   /// Makes frames of another trace, read into the same Symbols, known here, too.
-  void know(const ProbeNames* other) {
+  void add_frames_of(const ProbeNames* other) {
     own_frames_.insert(other->own_frames_.begin(), other->own_frames_.end());
     python_.insert(other->python_.begin(), other->python_.end());
   }

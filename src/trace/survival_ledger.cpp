@@ -32,7 +32,7 @@ double SurvivalLedger::draw(std::uint64_t address) {
 }
 
 SurvivalLedger::Account& SurvivalLedger::owner(const Block& block) {
-  Account& account = accounts_[block.place];
+  Account& account = accounts_[block.index];
   return account.serial == block.serial ? account : rest_;
 }
 
@@ -110,26 +110,26 @@ void SurvivalLedger::make_room() {
     joined = std::move(coarse);
   }
   rest_.windows = std::move(joined);
-  places_.erase(least->site);
+  indices_.erase(least->site);
   *least = {};
 }
 
-std::uint32_t SurvivalLedger::place_of(SiteNumber site) {
-  const auto known = places_.find(site);
-  if (known != places_.end()) return known->second;
-  std::uint32_t place = 0;
+std::uint32_t SurvivalLedger::index_of_site(SiteNumber site) {
+  const auto known = indices_.find(site);
+  if (known != indices_.end()) return known->second;
+  std::uint32_t index = 0;
   if (accounts_.size() < limits_.sites) {
-    place = static_cast<std::uint32_t>(accounts_.size());
+    index = static_cast<std::uint32_t>(accounts_.size());
     accounts_.emplace_back();
   } else {
     make_room();
     const auto free = std::find_if(accounts_.begin(), accounts_.end(), [](const Account& a) { return a.serial == 0; });
-    place = static_cast<std::uint32_t>(free - accounts_.begin());
+    index = static_cast<std::uint32_t>(free - accounts_.begin());
   }
-  accounts_[place].site = site;
-  accounts_[place].serial = next_serial_++;
-  places_.emplace(site, place);
-  return place;
+  accounts_[index].site = site;
+  accounts_[index].serial = next_serial_++;
+  indices_.emplace(site, index);
+  return index;
 }
 
 void SurvivalLedger::allocate(std::uint64_t address, std::uint64_t bytes, SiteNumber site, double time_s,
@@ -137,8 +137,8 @@ void SurvivalLedger::allocate(std::uint64_t address, std::uint64_t bytes, SiteNu
   free(address);
   if (static_cast<double>(blocks_.size()) < kRoomy * static_cast<double>(limits_.blocks))
     top_threshold_ = threshold_ = 0;
-  const std::uint32_t place = place_of(site);
-  Account& account = accounts_[place];
+  const std::uint32_t index = index_of_site(site);
+  Account& account = accounts_[index];
   const auto window = static_cast<std::uint32_t>(std::max(0.0, time_s) / kWindow_s);
   const double stands_for = static_cast<double>(std::max(bytes, sampled_below));
   account.allocated_bytes += stands_for;
@@ -151,7 +151,7 @@ void SurvivalLedger::allocate(std::uint64_t address, std::uint64_t bytes, SiteNu
               bytes,
               window,
               account.serial,
-              place,
+              index,
               static_cast<float>(draw(address) * passed),
               std::max(static_cast<float>(sampled_below), account.is_top ? top_threshold_ : threshold_)};
   if (block.threshold * block.draw > static_cast<float>(bytes)) return;
@@ -250,7 +250,7 @@ std::vector<SiteAccount> SurvivalLedger::accounts() const {
 
 std::size_t SurvivalLedger::memory_bytes() const {
   std::size_t bytes = 2 * std::max<std::size_t>(blocks_.size(), 64) * sizeof(Block) +
-                      accounts_.capacity() * (sizeof(Account) + 64) + places_.size() * 64;
+                      accounts_.capacity() * (sizeof(Account) + 64) + indices_.size() * 64;
   for (const Account& account : accounts_) bytes += account.windows.capacity() * sizeof(Windows);
   return bytes + rest_.windows.capacity() * sizeof(Windows);
 }

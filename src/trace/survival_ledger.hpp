@@ -75,13 +75,13 @@ class SurvivalLedger {
   [[nodiscard]] std::size_t memory_bytes() const;
 
  private:
-  /// `serial`: that of its account; it no longer matches once the account has had to make room.
+  /// `serial`: of its account's; another one has its index when the account had to make room.
   struct Block {
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;
     std::uint32_t window = 0;  ///< the window in which it was allocated
     std::uint32_t serial = 0;
-    std::uint32_t place = 0;
+    std::uint32_t index = 0;
     float draw = 0;       ///< uniform in (0, 1]: kept while threshold * draw <= bytes
     float threshold = 0;  ///< the highest threshold that it has passed
     [[nodiscard]] bool is_used() const { return serial != 0; }
@@ -104,7 +104,7 @@ class SurvivalLedger {
   /// Adds what `block` stands for, or subtracts it (`sign` -1).
   void count(const Block& block, double sign);
   Account& owner(const Block& block);
-  std::uint32_t place_of(SiteNumber site);
+  std::uint32_t index_of_site(SiteNumber site);
   void make_room();
   void thin();
   void mark_top();
@@ -113,7 +113,7 @@ class SurvivalLedger {
   Limits limits_;
   AddressTable<Block> blocks_;
   std::vector<Account> accounts_;
-  std::unordered_map<SiteNumber, std::uint32_t> places_;
+  std::unordered_map<SiteNumber, std::uint32_t> indices_;
   Account rest_;
   float top_threshold_ = 0, threshold_ = 0;
   double live_bytes_ = 0;

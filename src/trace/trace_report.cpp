@@ -732,7 +732,7 @@ void find_leaks(TraceReport& report, const std::vector<Membership>& members, std
     const auto keeps = [&](std::size_t a, std::size_t b) {
       const auto rank = [&](std::size_t i) {
         const ReportSite& site = report.sites[i];
-        const std::size_t between = is_keeper(site) ? places_between(site.keeper->words) : 0;
+        const std::size_t between = is_keeper(site) ? referrers_between(site.keeper->words) : 0;
         return std::tuple(is_keeper(site), -static_cast<std::int64_t>(between), site.line.is_own, members[i].is_result,
                           site.live.bytes, members[i].in_step);
       };

@@ -98,8 +98,8 @@ bool is_silences(const std::string& path) {
 }
 
 /// The refusal of a client that has not read its earlier answers.
-Response unread(const Request& request, Shares::Answer answer) {
-  return answer == Shares::Answer::full
+Response unread(const Request& request, FairQuota::Answer answer) {
+  return answer == FairQuota::Answer::full
              ? refused(503, "busy", "clients have not read the answers they asked for; try again")
              : refused(429, "unread_answers",
                        request.peer.name + " has not read the answers it asked for; read them, then try again");
@@ -293,13 +293,13 @@ Response Api::series(const ApiConfig& config) {
 Response Api::from_store(const Request& request, std::uint64_t likely_bytes, const std::function<Response()>& make) {
   // Do not create an answer only to discard it. A peer that has read all its answers may request anything.
   if (likely_bytes > 0)
-    if (const auto answer = unread_.ask(request.peer, likely_bytes); answer != Shares::Answer::granted)
+    if (const auto answer = unread_.ask(request.peer, likely_bytes); answer != FairQuota::Answer::granted)
       return unread(request, answer);
   Response out;
   {
     const Quota::Taken reading = reading_.take(request.peer, 1, kReadingPatience);
-    if (reading.answer != Shares::Answer::granted)
-      return refused(reading.answer == Shares::Answer::full ? 503 : 429, "busy",
+    if (reading.answer != FairQuota::Answer::granted)
+      return refused(reading.answer == FairQuota::Answer::full ? 503 : 429, "busy",
                      "the store is being read for other requests; try again");
     out = make();
   }
@@ -309,7 +309,7 @@ Response Api::from_store(const Request& request, std::uint64_t likely_bytes, con
 Response Api::until_read(const Request& request, Response out) {
   if (!out.body || out.body->empty()) return out;
   auto held = unread_.take(request.peer, out.body->size());
-  if (held.answer != Shares::Answer::granted) return unread(request, held.answer);
+  if (held.answer != FairQuota::Answer::granted) return unread(request, held.answer);
   struct Kept {
     std::shared_ptr<const std::string> text;
     Held held;

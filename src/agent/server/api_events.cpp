@@ -63,10 +63,10 @@ Response Api::events(const Request& request, const ApiConfig& config) {
     steady_clock::time_point sent;
   };
   auto taken = streams_.take(request.peer);
-  if (taken.answer == Shares::Answer::share_used)
+  if (taken.answer == FairQuota::Answer::share_used)
     return refused(429, "too_many_streams",
                    request.peer.name + " has too many streams open, and other clients may need some; close one");
-  if (taken.answer == Shares::Answer::full)
+  if (taken.answer == FairQuota::Answer::full)
     return refused(503, "too_many_streams",
                    "too many streams are open: agent.max-streams is the limit; close one, or raise the limit");
   // The place is taken from here until the stream ends, however it ends.

@@ -57,7 +57,7 @@ json device_status(const View& view, const SeriesView& d, const MaySeeCommand& m
               {"unattributed_bytes", d.paused || held > d.used_bytes ? json(nullptr) : json(d.used_bytes - held)},
               {"utilisation_ratio", d.utilisation_ratio ? json(*d.utilisation_ratio) : json(nullptr)},
               {"health", to_string(judge_health(d, view.time).condition)}};
-  out.update(fields::exact_line(&Places::status, v.finding, v));
+  out.update(fields::exact_line(&Positions::status, v.finding, v));
   if (v.suspect) {
     out["suspect"].erase("pid_start_ticks");
     out["suspect"]["command"] =

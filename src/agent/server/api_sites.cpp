@@ -68,8 +68,8 @@ Response Api::sites(const Request& request, const ApiConfig& config) {
     return error(403, "not_yours",
                  "only the process's user, root, the agent's own user and bearers of its token may see its lines");
   const Quota::Taken asking = asking_.take(request.peer, 1, kAskingPatience);
-  if (asking.answer != Shares::Answer::granted)
-    return refused(asking.answer == Shares::Answer::full ? 503 : 429, "busy",
+  if (asking.answer != FairQuota::Answer::granted)
+    return refused(asking.answer == FairQuota::Answer::full ? 503 : 429, "busy",
                    "runs are being queried for other requests; try again");
   const ProbedSites::Answer answer = config.sites->report(*pid, *owner);
   using State = ProbedSites::Answer::State;

@@ -148,8 +148,8 @@ struct HttpServer::Core {
       ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
     }
     Client client = config.client_of ? config.client_of(fd) : client_of(fd, own_uid);
-    Quota::Taken taken = (over_unix ? unix_places : tcp_places).take(client.peer);
-    if (taken.answer == Shares::Answer::granted) {
+    Quota::Taken taken = (over_unix ? unix_connections : tcp_connections).take(client.peer);
+    if (taken.answer == FairQuota::Answer::granted) {
       begin({fd, over_unix, std::move(client), std::move(taken.held), {}, over_unix ? nullptr : certificate()});
       return true;
     }
@@ -165,8 +165,8 @@ struct HttpServer::Core {
 
   /// Gives a guest of the waiting room that requests /metrics a place for this one request.
   bool let_scrape(WaitingRoom::Guest& guest) {
-    Quota::Taken taken = scrape_places.take(guest.client.peer);
-    if (taken.answer != Shares::Answer::granted) return false;
+    Quota::Taken taken = scrape_connections.take(guest.client.peer);
+    if (taken.answer != FairQuota::Answer::granted) return false;
     begin({guest.fd, guest.over_unix, guest.client, std::move(taken.held), std::move(guest.begun), nullptr, 1});
     return true;
   }
@@ -270,9 +270,9 @@ struct HttpServer::Core {
   std::atomic<bool> stopping = false;
   std::atomic<std::uint64_t> requests = 0;
   std::atomic<std::uint64_t> refused_count = 0;
-  Quota tcp_places{config.most_tcp_connections, kReservedConnections};
-  Quota unix_places{config.most_unix_connections, kReservedConnections};
-  Quota scrape_places{kScrapeConnections, 0};
+  Quota tcp_connections{config.most_tcp_connections, kReservedConnections};
+  Quota unix_connections{config.most_unix_connections, kReservedConnections};
+  Quota scrape_connections{kScrapeConnections, 0};
   std::mutex mutex;  ///< guards `open`, `rate` and `tls`
   std::shared_ptr<const TlsCertificate> tls = config.tls;
   std::condition_variable stopped;
@@ -324,7 +324,7 @@ std::uint64_t HttpServer::refused_connections() const {
   return core_->refused_count;
 }
 std::size_t HttpServer::connections() const {
-  return core_->tcp_places.taken() + core_->unix_places.taken() + core_->scrape_places.taken();
+  return core_->tcp_connections.taken() + core_->unix_connections.taken() + core_->scrape_connections.taken();
 }
 
 }  // namespace vramtrack::agent

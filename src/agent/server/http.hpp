@@ -1,7 +1,8 @@
 // Http: the agent's own HTTP server: bounded in requests, time, connections and memory, whatever clients do. It knows
 // nothing about GPUs: a Site answers.
 //
-//   accept thread ──fd──> Shares ──> pool: a thread a connection, bounded ──> Site::admit ──> (body) ──> Site::respond
+//   accept thread ──fd──> FairQuota ──> pool: a thread a connection, bounded ──> Site::admit ──> (body) ──>
+//   Site::respond
 //                           │
 //                           └──no place──> WaitingRoom: /healthz is answered, /metrics gets a place, 429 or 503
 //

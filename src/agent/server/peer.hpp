@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "agent/server/shares.hpp"
+#include "agent/server/fair_quota.hpp"
 
 namespace vramtrack::agent {
 

@@ -1,4 +1,4 @@
-// Quota: thread-safe Shares; the destructor of Held returns what was taken.
+// Quota: a FairQuota for many threads; what is Held is returned by its destructor.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@
 #include <mutex>
 #include <utility>
 
-#include "agent/server/shares.hpp"
+#include "agent/server/fair_quota.hpp"
 
 namespace vramtrack::agent {
 
@@ -22,26 +22,26 @@ class Quota {
   struct Taken;
   /// Takes `amount` for `peer`. Waits at most `patience` until it is granted.
   [[nodiscard]] Taken take(const Peer& peer, std::uint64_t amount = 1, std::chrono::milliseconds patience = {});
-  [[nodiscard]] Shares::Answer ask(const Peer& peer, std::uint64_t amount = 1) const {
+  [[nodiscard]] FairQuota::Answer ask(const Peer& peer, std::uint64_t amount = 1) const {
     const std::lock_guard lock(core_->mutex);
-    return core_->shares.ask(peer, amount);
+    return core_->quota.ask(peer, amount);
   }
   [[nodiscard]] std::uint64_t taken() const {
     const std::lock_guard lock(core_->mutex);
-    return core_->shares.taken();
+    return core_->quota.taken();
   }
   void set_most(std::uint64_t most) {
     const std::lock_guard lock(core_->mutex);
-    core_->shares.set_most(most);
+    core_->quota.set_most(most);
   }
 
  private:
   friend class Held;
   struct Core {
-    Core(std::uint64_t most, std::uint64_t reserve) : shares(most, reserve) {}
+    Core(std::uint64_t most, std::uint64_t reserve) : quota(most, reserve) {}
     std::mutex mutex;
     std::condition_variable freed;
-    Shares shares;
+    FairQuota quota;
   };
   std::shared_ptr<Core> core_;
 };
@@ -60,7 +60,7 @@ class Held {
     if (!core_) return;
     {
       const std::lock_guard lock(core_->mutex);
-      core_->shares.give_back(peer_, amount_);
+      core_->quota.give_back(peer_, amount_);
     }
     core_->freed.notify_all();
   }
@@ -76,18 +76,18 @@ class Held {
 };
 
 struct Quota::Taken {
-  Shares::Answer answer = Shares::Answer::full;
+  FairQuota::Answer answer = FairQuota::Answer::full;
   Held held;  ///< empty unless granted
 };
 
 inline Quota::Taken Quota::take(const Peer& peer, std::uint64_t amount, std::chrono::milliseconds patience) {
   std::unique_lock lock(core_->mutex);
-  Shares::Answer answer = Shares::Answer::full;
+  FairQuota::Answer answer = FairQuota::Answer::full;
   core_->freed.wait_for(lock, patience, [&] {
-    answer = core_->shares.take(peer, amount);
-    return answer == Shares::Answer::granted;
+    answer = core_->quota.take(peer, amount);
+    return answer == FairQuota::Answer::granted;
   });
-  if (answer != Shares::Answer::granted) return {answer, {}};
+  if (answer != FairQuota::Answer::granted) return {answer, {}};
   return {answer, Held(core_, peer, amount)};
 }
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "agent/server/shares.hpp"
+#include "agent/server/fair_quota.hpp"
 
 namespace vramtrack::agent {
 

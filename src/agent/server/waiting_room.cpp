@@ -15,7 +15,7 @@ namespace vramtrack::agent {
 namespace {
 
 Response refusal(const WaitingRoom::Guest& guest) {
-  const bool share = guest.why == Shares::Answer::share_used;
+  const bool share = guest.why == FairQuota::Answer::share_used;
   return refused(
       share ? 429 : 503, share ? "too_many_connections" : "busy",
       share ? fmt::format(

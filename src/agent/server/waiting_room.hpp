@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "agent/server/fair_quota.hpp"
 #include "agent/server/http.hpp"
 #include "agent/server/peer.hpp"
-#include "agent/server/shares.hpp"
 
 namespace vramtrack::agent {
 
@@ -33,7 +33,7 @@ class WaitingRoom {
     int fd = -1;
     bool over_unix = false;
     Client client;
-    Shares::Answer why = Shares::Answer::full;
+    FairQuota::Answer why = FairQuota::Answer::full;
     std::string begun;  ///< the part of its request that has been read
     Clock::time_point until;
     bool answered = false;  ///< further bytes are read and discarded, so that the answer arrives

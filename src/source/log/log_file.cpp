@@ -191,7 +191,7 @@ Result<std::unique_ptr<LogFile>> LogFile::open(std::vector<std::unique_ptr<Plann
 Status LogFile::begin_part() {
   PlannedFile& part = *parts_[part_];
   if (part_ > 0) rows_->continue_in(part.shown);
-  hold_ = std::max(hold_, part.probe.disorder);
+  hold_ = std::max(hold_, part.detected.disorder);
   auto text = open_text(part, *rows_);
   if (!text) return fail(std::move(text.error()));
   text_ = std::make_unique<LogText>(std::move(*text));

@@ -18,8 +18,8 @@
 
 namespace vramtrack {
 
-/// What the probe of a file found.
-struct Probe {
+/// What the first 256 KiB of a log show.
+struct DetectedLog {
   const LogFormatInfo* format = nullptr;
   std::vector<LogDevice> devices;  ///< named in the head
   bool processes_only = false;

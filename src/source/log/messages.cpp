@@ -5,7 +5,7 @@
 #include <charconv>
 #include <climits>
 
-#include "explain/judge.hpp"
+#include "explain/explanation.hpp"
 #include "explain/render.hpp"
 #include "source/log/text.hpp"
 

@@ -176,25 +176,25 @@ Trial& read_head(const Found& found, const LogOptions& options) {
 }
 
 /// What the head shows of the whole log. An Error: it cannot be read.
-Result<Probe> probe_of(Trial& trial, const std::string& shown) {
+Result<DetectedLog> detected_log(Trial& trial, const std::string& shown) {
   const LogParser& parser = *trial.parser;
-  Probe probe;
-  probe.format = &trial.format;
+  DetectedLog detected;
+  detected.format = &trial.format;
   if (const auto* const silent = dynamic_cast<const RowsWithoutFigures*>(&parser)) {
-    probe.not_reported = fmt::format("{}: as a {} log: {}", shown, probe.format->name, silent->why());
-    return probe;
+    detected.not_reported = fmt::format("{}: as a {} log: {}", shown, detected.format->name, silent->why());
+    return detected;
   }
   const LogRows& rows = trial.rows(true);
-  probe.processes_only = parser.processes_only();
-  probe.relative = parser.clock_is_relative();
-  probe.scale = parser.scale();
-  if (rows.counts_percent()) probe.scale.count_percent();
-  probe.has_long_lines = parser.has_long_lines();
+  detected.processes_only = parser.processes_only();
+  detected.relative = parser.clock_is_relative();
+  detected.scale = parser.scale();
+  if (rows.counts_percent()) detected.scale.count_percent();
+  detected.has_long_lines = parser.has_long_lines();
   if (const auto wrong = parser.misfit())
-    return fail(fmt::format("{}: as a {} log: {}", shown, probe.format->name, *wrong));
-  for (std::size_t i = 0; i < trial.devices.size(); ++i) probe.devices.push_back(trial.devices.device(i));
-  if (!rows.series_follow_one_another()) probe.disorder = rows.disorder();
-  return probe;
+    return fail(fmt::format("{}: as a {} log: {}", shown, detected.format->name, *wrong));
+  for (std::size_t i = 0; i < trial.devices.size(); ++i) detected.devices.push_back(trial.devices.device(i));
+  if (!rows.series_follow_one_another()) detected.disorder = rows.disorder();
+  return detected;
 }
 
 /// In what order the log must be read. A stream in order is kept, since it cannot be opened again.
@@ -205,7 +205,7 @@ Status find_order(PlannedFile& planned, std::unique_ptr<LineInput> lines, std::s
       planned.times.period = survey.period();
       if (clock_wraps && survey.samples() > 0)
         planned.times.begins_at = begin_of_day_times(survey, LogOrder::as_written);
-      if (planned.probe.has_long_lines) lines->allow_long_lines();
+      if (planned.detected.has_long_lines) lines->allow_long_lines();
       planned.input = std::move(lines);
       return {};
     }
@@ -214,7 +214,7 @@ Status find_order(PlannedFile& planned, std::unique_ptr<LineInput> lines, std::s
   auto times = survey_log(planned);
   if (!times) return fail(std::move(times.error()));
   planned.times = std::move(*times);
-  planned.probe.devices = planned.times.devices;
+  planned.detected.devices = planned.times.devices;
   return {};
 }
 
@@ -232,8 +232,8 @@ Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, cons
   const std::string_view text = (*lines)->head();
   planned->is_empty = std::all_of(text.begin(), text.end(), [](char c) { return logtext::is_space(c) || c == '\n'; });
   if (planned->is_empty || (options.format.empty() && no_processes_log_format.recognise(text) != Evidence::none)) {
-    planned->probe.format = &no_processes_log_format;
-    planned->probe.processes_only = true;
+    planned->detected.format = &no_processes_log_format;
+    planned->detected.processes_only = true;
     if (!is_readable_again(path)) planned->input = std::move(*lines);
     return planned;
   }
@@ -246,10 +246,10 @@ Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, cons
   if (planned->prefix)
     if (auto ok = (*lines)->take_off(*planned->prefix); !ok) return fail(std::move(ok.error()));
   Trial& trial = read_head(*found, options);
-  auto probe = probe_of(trial, planned->shown);
-  if (!probe) return fail(std::move(probe.error()));
-  planned->probe = std::move(*probe);
-  if (!planned->probe.not_reported.empty()) return planned;
+  auto detected = detected_log(trial, planned->shown);
+  if (!detected) return fail(std::move(detected.error()));
+  planned->detected = std::move(*detected);
+  if (!planned->detected.not_reported.empty()) return planned;
   if (Status ok = find_order(*planned, std::move(*lines), found->trials->head().text, trial.parser->clock_wraps()); !ok)
     return fail(std::move(ok.error()));
   return planned;
@@ -259,7 +259,7 @@ Result<std::unique_ptr<LineInput>> open_lines(const PlannedFile& planned) {
   auto lines = LineInput::open(planned.opened_as());
   if (lines && planned.prefix && !planned.spool)
     if (auto ok = (*lines)->take_off(*planned.prefix); !ok) return fail(std::move(ok.error()));
-  if (lines && planned.probe.has_long_lines) (*lines)->allow_long_lines();
+  if (lines && planned.detected.has_long_lines) (*lines)->allow_long_lines();
   return lines;
 }
 
@@ -267,16 +267,17 @@ Result<LogText> open_text(PlannedFile& planned, LogRows& rows) {
   LogText text;
   if (planned.is_stream()) {
     text.lines = std::move(planned.input);
-    rows.watch_order(StretchSurvey(planned.times.period, !planned.probe.relative));
+    rows.watch_order(StretchSurvey(planned.times.period, !planned.detected.relative));
   } else {
     auto opened = open_lines(planned);
     if (!opened) return fail(std::move(opened.error()));
     text.lines = std::move(*opened);
   }
-  auto parser = planned.probe.format->make({planned.head(*text.lines), planned.shown, &planned.options, &planned.zone});
+  auto parser =
+      planned.detected.format->make({planned.head(*text.lines), planned.shown, &planned.options, &planned.zone});
   if (!parser) return fail(fmt::format("{}: {}", planned.shown, parser.error().message));
   text.parser = std::move(*parser);
-  rows.express_by(planned.probe.scale);
+  rows.express_by(planned.detected.scale);
   for (const std::string& assumption : text.parser->assumptions()) rows.warn(assumption);
   if (planned.prefix)
     rows.warn(fmt::format("each line is read behind its prefix, which is '{}' in the first one",

@@ -19,7 +19,7 @@ struct PlannedFile {
   std::vector<std::string> logs;  ///< of the program, next to the recording of its run
   LogOptions options;
   Zone zone;
-  Probe probe;
+  DetectedLog detected;
   LogTimes times;                    ///< for a stream: what its head shows
   std::unique_ptr<LineInput> input;  ///< for a stream (standard input, a pipe), which cannot be opened twice
   std::optional<Spool> spool;        ///< for a stream out of order: a copy

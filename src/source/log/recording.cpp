@@ -111,10 +111,10 @@ bool are_apart(const PlannedFile& a, const PlannedFile& b) {
 /// A GPU that both contain, by UUID or PCI bus id, if both are files with dates and of one kind; otherwise nullptr.
 const LogDevice* shared_device(const PlannedFile& a, const PlannedFile& b) {
   for (const PlannedFile* file : {&a, &b})
-    if (file->is_stream() || file->probe.relative || !file->times.has_samples) return nullptr;
-  if (a.probe.processes_only != b.probe.processes_only) return nullptr;
-  for (const LogDevice& device : a.probe.devices)
-    for (const LogDevice& other : b.probe.devices)
+    if (file->is_stream() || file->detected.relative || !file->times.has_samples) return nullptr;
+  if (a.detected.processes_only != b.detected.processes_only) return nullptr;
+  for (const LogDevice& device : a.detected.devices)
+    for (const LogDevice& other : b.detected.devices)
       if (compare(device, other) >= SameDevice::by_pci) return &device;
   return nullptr;
 }
@@ -182,12 +182,12 @@ std::vector<std::unique_ptr<PlannedFile>> take_log(std::vector<std::unique_ptr<P
 
 /// A process log without a row: no processes were visible.
 bool lists_no_process(const PlannedFile& file) {
-  return file.probe.processes_only && file.probe.devices.empty();
+  return file.detected.processes_only && file.detected.devices.empty();
 }
 
 /// "GPU 0", "GPU 0 and 3 more", "no GPU named"
 std::string devices_words(const PlannedFile& file) {
-  const std::vector<LogDevice>& devices = file.probe.devices;
+  const std::vector<LogDevice>& devices = file.detected.devices;
   if (!has_id(devices.front())) return "no GPU named";
   return fmt::format("GPU {}{}", name_of(devices.front()),
                      devices.size() == 1 ? "" : fmt::format(" and {} more", devices.size() - 1));
@@ -208,13 +208,13 @@ Result<std::vector<std::size_t>> logs_of(const std::vector<std::unique_ptr<Plann
   const auto join = [&](std::size_t log) {
     if (std::find(joined.begin(), joined.end(), log) == joined.end()) joined.push_back(log);
   };
-  for (const LogDevice& device : p.probe.devices) {
+  for (const LogDevice& device : p.detected.devices) {
     std::size_t found = SIZE_MAX;
     SameDevice how = SameDevice::unknown;
     for (std::size_t i = 0; i < files.size(); ++i) {
-      if (files[i]->probe.processes_only) continue;
+      if (files[i]->detected.processes_only) continue;
       SameDevice best = SameDevice::no;
-      for (const LogDevice& known : files[i]->probe.devices) best = std::max(best, compare(known, device));
+      for (const LogDevice& known : files[i]->detected.devices) best = std::max(best, compare(known, device));
       if (best == SameDevice::unknown) undecided = i;
       if (best <= SameDevice::unknown) continue;
       if (found != SIZE_MAX && best == how && logs[found] != logs[i])
@@ -233,8 +233,8 @@ Result<std::vector<std::size_t>> logs_of(const std::vector<std::unique_ptr<Plann
     // No kind of name in common: the match is clear only if each side has just one GPU.
     std::size_t device_logs = 0;  // files that continue another are the same log
     for (std::size_t i = 0; i < files.size(); ++i)
-      if (!files[i]->probe.processes_only && logs[i] == i) ++device_logs;
-    if (device_logs == 1 && files[undecided]->probe.devices.size() == 1 && p.probe.devices.size() == 1) {
+      if (!files[i]->detected.processes_only && logs[i] == i) ++device_logs;
+    if (device_logs == 1 && files[undecided]->detected.devices.size() == 1 && p.detected.devices.size() == 1) {
       join(undecided);
     } else {
       return fail(fmt::format(
@@ -244,7 +244,7 @@ Result<std::vector<std::size_t>> logs_of(const std::vector<std::unique_ptr<Plann
     }
   }
   for (const std::size_t log : joined)
-    if (files[log]->probe.relative != p.probe.relative)
+    if (files[log]->detected.relative != p.detected.relative)
       return fail(fmt::format(
           "{} and {} name the same GPU, but only one of them has dates; give {}, or analyse them separately",
           files[log]->shown, p.shown, vramtrack::name_of(Option::start)));
@@ -253,13 +253,13 @@ Result<std::vector<std::size_t>> logs_of(const std::vector<std::unique_ptr<Plann
 
 /// A log whose card reports no figure adds nothing to a list of processes, which has them.
 Status set_aside(std::vector<std::unique_ptr<PlannedFile>>& files) {
-  const auto has_none = [](const auto& file) { return !file->probe.not_reported.empty(); };
+  const auto has_none = [](const auto& file) { return !file->detected.not_reported.empty(); };
   const auto silent = std::find_if(files.begin(), files.end(), has_none);
   if (silent == files.end()) return {};
   const auto list = std::find_if(files.begin(), files.end(), [](const auto& file) {
-    return file->probe.processes_only && !file->is_empty && !lists_no_process(*file);
+    return file->detected.processes_only && !file->is_empty && !lists_no_process(*file);
   });
-  if (list == files.end()) return fail((*silent)->probe.not_reported);
+  if (list == files.end()) return fail((*silent)->detected.not_reported);
   for (const auto& file : files)
     if (has_none(file))
       (*list)->beside = fmt::format(
@@ -307,7 +307,7 @@ Result<std::vector<Recording>> plan_recordings(const std::vector<std::string>& p
   const Groups& logs = *continuations;
   Groups group = logs;
   for (std::size_t i = 0; i < files.size(); ++i) {
-    if (!files[i]->probe.processes_only) continue;
+    if (!files[i]->detected.processes_only) continue;
     auto joined = logs_of(files, logs, i);
     if (!joined) return fail(std::move(joined.error()));
     for (const std::size_t log : *joined) group.merge(i, log);
@@ -319,10 +319,11 @@ Result<std::vector<Recording>> plan_recordings(const std::vector<std::string>& p
     for (const bool processes : {false, true}) {
       std::vector<std::size_t> members;
       for (std::size_t i = 0; i < files.size(); ++i)
-        if (group[i] == g && files[i] != nullptr && files[i]->probe.processes_only == processes) members.push_back(i);
+        if (group[i] == g && files[i] != nullptr && files[i]->detected.processes_only == processes)
+          members.push_back(i);
       for (const std::size_t i : members) {
         recording.files_.push_back(files[i]->path);
-        recording.formats_.emplace_back(files[i]->probe.format->name);
+        recording.formats_.emplace_back(files[i]->detected.format->name);
       }
       for (const std::size_t i : members)
         if (logs[i] == i) recording.logs_.push_back(take_log(files, logs, i));
@@ -339,7 +340,7 @@ Status check_units(const std::vector<std::vector<std::unique_ptr<PlannedFile>>>&
   const PlannedFile* of[2] = {nullptr, nullptr};
   for (const auto& log : logs)
     for (const auto& part : log)
-      if (!lists_no_process(*part)) of[part->probe.scale.unit == AmountUnit::percent ? 0 : 1] = part.get();
+      if (!lists_no_process(*part)) of[part->detected.scale.unit == AmountUnit::percent ? 0 : 1] = part.get();
   if (of[0] == nullptr || of[1] == nullptr) return {};
   return fail(
       fmt::format("{} gives memory in percent, and {} gives it in bytes; give the size of the GPU's memory with {}, or "
@@ -353,7 +354,7 @@ std::optional<Timestamp> earliest_begin(const std::vector<std::vector<std::uniqu
   std::optional<Timestamp> begin;
   for (const auto& log : logs)
     for (const auto& part : log)
-      if (part->probe.relative && part->times.begins_at)
+      if (part->detected.relative && part->times.begins_at)
         begin = std::min(begin.value_or(Timestamp::max()), *part->times.begins_at);
   return begin;
 }
@@ -365,14 +366,14 @@ Result<std::unique_ptr<Source>> open_recording(Recording recording, Catalog& cat
   auto roster = std::make_unique<DeviceRoster>();
   std::size_t most_devices = 0;
   for (const auto& log : recording.logs_)
-    for (const auto& part : log) most_devices = std::max(most_devices, part->probe.devices.size());
+    for (const auto& part : log) most_devices = std::max(most_devices, part->detected.devices.size());
   roster->single_device = recording.logs_.size() > 1 && most_devices == 1;
   for (const auto& log : recording.logs_)
     for (const auto& part : log) {
       if (lists_no_process(*part)) continue;  // nor does it have a clock
-      for (const LogDevice& device : part->probe.devices) roster->resolve(device);
-      catalog.clock_is_relative |= part->probe.relative;
-      if (catalog.scale == Scale{}) catalog.scale = part->probe.scale;
+      for (const LogDevice& device : part->detected.devices) roster->resolve(device);
+      catalog.clock_is_relative |= part->detected.relative;
+      if (catalog.scale == Scale{}) catalog.scale = part->detected.scale;
     }
   roster->assign_ids();
   const std::optional<Timestamp> begin = earliest_begin(recording.logs_);

@@ -24,7 +24,7 @@ struct TimesReader {
   TimesReader(const PlannedFile& file, std::string_view head, LogRows::Observer observer)
       : rows(catalog, roster, file.shown, std::nullopt) {
     rows.observe(std::move(observer));
-    auto made = file.probe.format->make({head, file.shown, &file.options, &file.zone});
+    auto made = file.detected.format->make({head, file.shown, &file.options, &file.zone});
     if (made) parser = std::move(*made);
   }
 };
@@ -56,7 +56,7 @@ Status read_times(const PlannedFile& file, LogRows::Observer observer,
 
 /// Decides what the first pass leaves open: whether the order of the rows or a clock explains the backward steps.
 Result<LogOrder> judge_steps(const PlannedFile& file, const OrderSurvey& survey) {
-  StretchSurvey stretches(survey.period(), !file.probe.relative);
+  StretchSurvey stretches(survey.period(), !file.detected.relative);
   const auto see = [&](std::uint64_t, Timestamp time, SeriesId series) {
     if (series != LogRows::kNoSeries) stretches.see(time, series);
   };
@@ -75,8 +75,8 @@ Result<LogOrder> judge_steps(const PlannedFile& file, const OrderSurvey& survey)
 class RecordCutter {
  public:
   using Take = std::function<Status(const LogRecord& record)>;
-  RecordCutter(const Probe& probe, Take take)
-      : format_(*probe.format), has_long_lines_(probe.has_long_lines), take_(std::move(take)) {}
+  RecordCutter(const DetectedLog& detected, Take take)
+      : format_(*detected.format), has_long_lines_(detected.has_long_lines), take_(std::move(take)) {}
 
   /// Returns the number of the line after the last.
   Result<std::uint64_t> cut(std::string_view lines, std::uint64_t line, bool complete) {
@@ -241,9 +241,9 @@ Result<LogTimes> survey_log(const PlannedFile& file) {
   // Without dates, only the order of the file shows which rows are before a midnight and which after it.
   if (times.order == LogOrder::by_time && wraps && times.latest - times.earliest > std::chrono::hours{12})
     reason = "its times have no dates";
-  if (file.probe.format->begins_record == nullptr)
-    reason =
-        fmt::format("it is not known where one reading of a {} log ends and the next begins", file.probe.format->name);
+  if (file.detected.format->begins_record == nullptr)
+    reason = fmt::format("it is not known where one reading of a {} log ends and the next begins",
+                         file.detected.format->name);
   if (reason.empty()) return times;
   return fail(
       fmt::format("{}:{}: the rows are not in order of time, and they cannot be sorted: {}; write the log in order "
@@ -266,7 +266,7 @@ Result<std::unique_ptr<RecordSorter>> sort_log(const PlannedFile& file, const Lo
   auto sorter = std::make_unique<RecordSorter>();
   std::optional<TimeKeys> by_time;
   if (times.order == LogOrder::by_time) by_time.emplace(file, file.head(**lines), times.is_shuffled, *sorter);
-  RecordCutter cutter(file.probe, [&](const LogRecord& record) -> Status {
+  RecordCutter cutter(file.detected, [&](const LogRecord& record) -> Status {
     if (by_time) return by_time->take(record);
     LogRecord last = record;
     last.key = -static_cast<std::int64_t>(sorter->size());

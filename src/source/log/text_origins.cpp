@@ -283,8 +283,8 @@ void detect_readings(const Head& all, WordPlan& plan) {
   plan.in_blocks = kinds.size() > 1;
 }
 
-Status check_phases(const Head& all, const WordPlan& plan, std::size_t& places) {
-  if (places < 2) return {};
+Status check_phases(const Head& all, const WordPlan& plan, std::size_t& unnamed_gpus) {
+  if (unnamed_gpus < 2) return {};
   std::vector<const HeadLine*> of_time;
   std::set<std::string> shapes;
   std::size_t times = 0;
@@ -299,7 +299,7 @@ Status check_phases(const Head& all, const WordPlan& plan, std::size_t& places) 
                                        a->bytes(1) / kBytesPerMiB == b->bytes(1) / kBytesPerMiB);
   };
   const auto end_time = [&] {
-    if (of_time.size() == places) {
+    if (of_time.size() == unnamed_gpus) {
       ++times;
       repeats += std::all_of(of_time.begin(), of_time.end(), repeats_other) ? 1U : 0U;
       const std::string shape = shape_of(*of_time.front());
@@ -322,8 +322,8 @@ Status check_phases(const Head& all, const WordPlan& plan, std::size_t& places) 
     of_time.push_back(&line);
   }
   end_time();
-  if (times > 0 && repeats == times) places = 1;  // "448M", and "469762048.0" on the next line
-  if (places == 1) return {};
+  if (times > 0 && repeats == times) unnamed_gpus = 1;  // "448M", and "469762048.0" on the next line
+  if (unnamed_gpus == 1) return {};
   // If lines begin in more ways than a program has phases, the words are names or other free text.
   constexpr std::size_t kFewShapes = 3;
   if (times < 3 || unlike * 10 < times * 9 || shapes.size() > kFewShapes) return {};

@@ -93,7 +93,7 @@ std::string row(std::string_view field, const FieldOptions& options, std::string
 }
 
 template <class... Objects>
-Lines markdown(std::uint8_t Places::*line) {
+Lines markdown(std::uint8_t Positions::*line) {
   Lines out = {"| field | type | meaning |", "|---|---|---|"};
   for_each_in_line(
       line,
@@ -125,7 +125,7 @@ std::string python_type(const FieldOptions& options) {
 
 /// Attributes of a class in python/vramtrack/verdict.py. Those from the first sequence on have defaults.
 template <class... Objects>
-Lines python(std::uint8_t Places::*line) {
+Lines python(std::uint8_t Positions::*line) {
   Lines out;
   bool defaults = false;
   for_each_in_line(
@@ -251,13 +251,13 @@ std::vector<Region> regions() {
   const std::string api = "docs/openapi.yaml";
   const std::string page = "page/src/types.ts";
   const std::string python_file = "python/vramtrack/verdict.py";
-  return {{analysis, "verdict", markdown<Finding, Verdict>(&Places::verdict)},
-          {analysis, "dissent", markdown<Finding>(&Places::dissent)},
-          {analysis, "suspect", markdown<Suspect>(&Places::suspect)},
-          {analysis, "end", markdown<End>(&Places::end)},
-          {analysis, "run", markdown<vramtrack::Run>(&Places::run)},
-          {analysis, "alert", markdown<Finding, Alert>(&Places::alert)},
-          {analysis, "stall", markdown<Stall>(&Places::stall)},
+  return {{analysis, "verdict", markdown<Finding, Verdict>(&Positions::verdict)},
+          {analysis, "dissent", markdown<Finding>(&Positions::dissent)},
+          {analysis, "suspect", markdown<Suspect>(&Positions::suspect)},
+          {analysis, "end", markdown<End>(&Positions::end)},
+          {analysis, "run", markdown<vramtrack::Run>(&Positions::run)},
+          {analysis, "alert", markdown<Finding, Alert>(&Positions::alert)},
+          {analysis, "stall", markdown<Stall>(&Positions::stall)},
           {api, "words", openapi_words()},
           {api, "Interval", openapi<Interval>()},
           {api, "Suspect", openapi<Suspect>()},
@@ -274,12 +274,12 @@ std::vector<Region> regions() {
           {page, "Verdict", typescript<Verdict>()},
           {page, "Alert", typescript<Alert>()},
           {page, "Stall", typescript<Stall>()},
-          {python_file, "Suspect", python<Suspect>(&Places::suspect)},
-          {python_file, "End", python<End>(&Places::end)},
-          {python_file, "Run", python<vramtrack::Run>(&Places::run)},
-          {python_file, "Finding", python<Finding>(&Places::dissent)},
-          {python_file, "Alert", python<Finding, Alert>(&Places::alert)},
-          {python_file, "Verdict", python<Finding, Verdict>(&Places::verdict)}};
+          {python_file, "Suspect", python<Suspect>(&Positions::suspect)},
+          {python_file, "End", python<End>(&Positions::end)},
+          {python_file, "Run", python<vramtrack::Run>(&Positions::run)},
+          {python_file, "Finding", python<Finding>(&Positions::dissent)},
+          {python_file, "Alert", python<Finding, Alert>(&Positions::alert)},
+          {python_file, "Verdict", python<Finding, Verdict>(&Positions::verdict)}};
 }
 
 class FieldDocuments : public ::testing::TestWithParam<Region> {};
@@ -322,10 +322,10 @@ INSTANTIATE_TEST_SUITE_P(Files, FieldDocuments, ::testing::ValuesIn(regions()), 
 
 // --- the declaration itself --------------------------------------------------------------------------------------
 
-/// Fields that stand in the line, and those that the walk along the places finds: fewer where there is a gap, more
+/// Fields that stand in the line, and those that the walk along the positions finds: fewer where there is a gap, more
 /// where two share a place.
 template <class... Objects>
-void expect_places(std::uint8_t Places::*line, std::string_view name) {
+void expect_positions(std::uint8_t Positions::*line, std::string_view name) {
   std::size_t standing = 0;
   std::size_t highest = 0;
   const auto count = [&](const auto& field) {
@@ -342,14 +342,14 @@ void expect_places(std::uint8_t Places::*line, std::string_view name) {
 }
 
 TEST(VerdictFields, PlacesOfALineAreCountedFromOneWithoutAGap) {
-  expect_places<Finding, Verdict>(&Places::verdict, "verdict");
-  expect_places<Finding>(&Places::dissent, "dissent");
-  expect_places<Suspect>(&Places::suspect, "suspect");
-  expect_places<End>(&Places::end, "end");
-  expect_places<vramtrack::Run>(&Places::run, "run");
-  expect_places<Finding, Alert>(&Places::alert, "alert");
-  expect_places<Stall>(&Places::stall, "stall");
-  expect_places<Finding, Verdict>(&Places::status, "status");
+  expect_positions<Finding, Verdict>(&Positions::verdict, "verdict");
+  expect_positions<Finding>(&Positions::dissent, "dissent");
+  expect_positions<Suspect>(&Positions::suspect, "suspect");
+  expect_positions<End>(&Positions::end, "end");
+  expect_positions<vramtrack::Run>(&Positions::run, "run");
+  expect_positions<Finding, Alert>(&Positions::alert, "alert");
+  expect_positions<Stall>(&Positions::stall, "stall");
+  expect_positions<Finding, Verdict>(&Positions::status, "status");
 }
 
 // A member that is added breaks the bindings here: declare it in core/verdict_fields.hpp, then name it here.

@@ -300,11 +300,11 @@ TEST(Siblings, RanksThatAnotherEngineWatchesCountAsIfTheyWereHere) {
     here.run(t);
     const auto told = there.played.engine->siblings();
     for (const SiblingSummary& one : told) EXPECT_EQ(one.group.find("app.py"), std::string::npos);
-    here.played.engine->know_siblings(told);
+    here.played.engine->set_remote_siblings(told);
   }
   EXPECT_EQ(here.raised_s(0), all.raised_s(0));
   EXPECT_NE(here.seen(0).verdict.finding.because.find("all 3 siblings show no growth"), std::string::npos);
-  here.played.engine->know_siblings({});
+  here.played.engine->set_remote_siblings({});
   here.run(4900);
   EXPECT_EQ(here.seen(0).verdict.finding.because.find("sibling"), std::string::npos);
 }

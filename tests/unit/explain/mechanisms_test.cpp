@@ -6,7 +6,7 @@
 
 #include "core/units.hpp"
 #include "explain/cause.hpp"
-#include "explain/judge.hpp"
+#include "explain/explanation.hpp"
 #include "explain/reader.hpp"
 #include "explain/render.hpp"
 

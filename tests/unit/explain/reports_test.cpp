@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "explain/judge.hpp"
+#include "explain/explanation.hpp"
 #include "explain/render.hpp"
 #include "golden.hpp"
 #include "paths.hpp"

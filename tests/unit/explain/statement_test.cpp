@@ -9,7 +9,7 @@
 
 #include "core/units.hpp"
 #include "explain/cause_words.hpp"
-#include "explain/judge.hpp"
+#include "explain/explanation.hpp"
 #include "explain/render.hpp"
 #include "explain/sequence.hpp"
 

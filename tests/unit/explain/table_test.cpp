@@ -8,7 +8,7 @@
 #include <string>
 
 #include "core/units.hpp"
-#include "explain/judge.hpp"
+#include "explain/explanation.hpp"
 #include "explain/reader.hpp"
 #include "explain/render.hpp"
 #include "golden.hpp"

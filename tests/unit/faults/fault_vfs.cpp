@@ -81,11 +81,11 @@ void note(const std::string& path, Change c) {
 }
 
 /// A file is safe as it is when it is first seen.
-void know(const std::string& path) {
+void remember(const std::string& path) {
   if (g.recording && !path.empty() && !g.files.contains(path)) g.files[path] = {content(path), {}};
 }
 
-void settle(History& history) {
+void make_durable(History& history) {
   for (const Change& c : history.changes) apply(history.safe, c);
   history.changes.clear();
 }
@@ -122,7 +122,7 @@ int x_sync(sqlite3_file* file, int flags) {
   const std::string& path = *of(file)->path;
   if (g.recording && !path.empty()) {
     if (has_power() && g.heard) g.heard(path);
-    if (has_power()) settle(g.files[path]);
+    if (has_power()) make_durable(g.files[path]);
     return SQLITE_OK;  // what is safe is kept here: the disk need not be waited for
   }
   return of(file)->real->pMethods->xSync(of(file)->real, flags);
@@ -177,7 +177,7 @@ int v_open(sqlite3_vfs*, const char* name, sqlite3_file* out, int flags, int* ou
   File* const file = of(out);
   file->real = reinterpret_cast<sqlite3_file*>(file + 1);
   const std::string path = name != nullptr ? name : "";
-  know(path);
+  remember(path);
   const int rc = g.real->xOpen(g.real, name, file->real, flags, out_flags);
   if (rc != SQLITE_OK) {
     if (file->real->pMethods != nullptr) file->real->pMethods->xClose(file->real);
@@ -189,11 +189,11 @@ int v_open(sqlite3_vfs*, const char* name, sqlite3_file* out, int flags, int* ou
 }
 int v_delete(sqlite3_vfs*, const char* name, int sync_folder) {
   if (g.plan.fails(vfs_call::remove)) return SQLITE_IOERR_DELETE;
-  know(name);
+  remember(name);
   const int rc = g.real->xDelete(g.real, name, sync_folder);
   if (rc != SQLITE_OK) return rc;
   note(name, {Change::Kind::remove, 0, {}});
-  if (has_power() && sync_folder != 0) settle(g.files[name]);
+  if (has_power() && sync_folder != 0) make_durable(g.files[name]);
   return rc;
 }
 int v_access(sqlite3_vfs*, const char* name, int flags, int* out) {

@@ -32,7 +32,7 @@ std::vector<std::string> keys(const ordered_json& object) {
 
 /// The keys of a line, as core/verdict_fields.hpp places them.
 template <class... Objects>
-std::vector<std::string> declared(std::uint8_t Places::*line) {
+std::vector<std::string> declared(std::uint8_t Positions::*line) {
   std::vector<std::string> out;
   for_each_in_line(
       line,
@@ -57,10 +57,10 @@ TEST(JsonReport, FieldsAreTheDocumentedOnes) {
                                          "alerts", "suspicions", "runs", "warnings", "paging"));
   EXPECT_THAT(keys(rows[0]["series"]), ElementsAre("metric", "device", "index", "name", "pid", "command"));
   // Of these the document's tables are compared with the declared fields by FieldDocuments.
-  EXPECT_EQ(keys(rows[0]["verdict"]), (declared<Finding, Verdict>(&Places::verdict)));
-  EXPECT_EQ(keys(rows[0]["verdict"]["dissent"][0]), declared<Finding>(&Places::dissent));
-  EXPECT_EQ(keys(rows[0]["verdict"]["suspect"]), declared<Suspect>(&Places::suspect));
-  std::vector<std::string> of_alert = declared<Finding, Alert>(&Places::alert);
+  EXPECT_EQ(keys(rows[0]["verdict"]), (declared<Finding, Verdict>(&Positions::verdict)));
+  EXPECT_EQ(keys(rows[0]["verdict"]["dissent"][0]), declared<Finding>(&Positions::dissent));
+  EXPECT_EQ(keys(rows[0]["verdict"]["suspect"]), declared<Suspect>(&Positions::suspect));
+  std::vector<std::string> of_alert = declared<Finding, Alert>(&Positions::alert);
   of_alert.emplace_back("told");
   EXPECT_EQ(keys(rows[0]["alerts"][0]), of_alert);
 }

@@ -98,7 +98,7 @@ TEST(ContextBlocks, OfHipAllThatADeviceHasEndsWithItsReset) {
 TEST(ContextBlocks, ThePrimaryContextEndsWithItsLastOwnerWhereAllAreKnown) {
   for (const bool knows_owners : {false, true}) {
     ContextBlocks blocks;
-    if (knows_owners) blocks.know_owners();
+    if (knows_owners) blocks.set_owners_known();
     blocks.changed(change(TELEMETRY_NEW_CONTEXT, kPrimary));
     blocks.changed(change(TELEMETRY_NEW_CONTEXT, kPrimary));
     blocks.allocated(block(10, kPrimary));
@@ -112,7 +112,7 @@ TEST(ContextBlocks, ThePrimaryContextEndsWithItsLastOwnerWhereAllAreKnown) {
 TEST(ContextBlocks, APrimaryContextWithAnOwnerThatWasNotSeenDoesNotEndWithTheOthers) {
   for (const std::uint64_t context : {std::uint64_t{0}, kPrimary}) {
     ContextBlocks blocks;
-    blocks.know_owners();
+    blocks.set_owners_known();
     blocks.allocated(block(10, context));
     blocks.changed(change(TELEMETRY_NEW_CONTEXT, kPrimary));
     EXPECT_THAT(blocks.changed(change(TELEMETRY_RELEASE_PRIMARY, 0)), IsEmpty()) << context;
@@ -132,7 +132,7 @@ TEST(ContextBlocks, APrimaryContextCountsOnceWhereItsOwnersAreKnown) {
   const telemetry_event primary = block(kPrimary, kPrimary, 0, Call::cu_primary_context);
   ContextBlocks blocks;
   EXPECT_EQ(blocks.allocated(primary), Arrival::known) << "it may have been there before";
-  blocks.know_owners();
+  blocks.set_owners_known();
   for (const auto arrival : {Arrival::fresh, Arrival::known}) {
     blocks.changed(change(TELEMETRY_NEW_CONTEXT, kPrimary));
     EXPECT_EQ(blocks.allocated(primary), arrival);

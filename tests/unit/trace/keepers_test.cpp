@@ -16,9 +16,9 @@ constexpr std::string_view kFirst = "['1'] (dict, 2 items) of cache (dict, 90 it
 constexpr std::string_view kSeventh = "['7'] (dict, 2 items) of cache (dict, 90 items) in a.py module globals";
 
 TEST(Keepers, TheVariableIsSoManyPlacesAway) {
-  EXPECT_EQ(places_between(kLosses), 0U);
-  EXPECT_EQ(places_between(kInLosses), 1U);
-  EXPECT_EQ(places_between(kSessions), 2U);
+  EXPECT_EQ(referrers_between(kLosses), 0U);
+  EXPECT_EQ(referrers_between(kInLosses), 1U);
+  EXPECT_EQ(referrers_between(kSessions), 2U);
 }
 
 TEST(Keepers, OneContainerWithItemsEnough) {
@@ -38,7 +38,7 @@ TEST(Keepers, NamesThatAProgramMakesAreOneContainer) {
   constexpr std::string_view kOther = "Store.u* (99 items), attributes of store, local of train() at train.py:16";
   constexpr std::string_view kAfter =
       "Run.loss, attribute of Store.t* (406 items), attributes of store, local of train() at train.py:16";
-  EXPECT_EQ(places_between(kAfter), 2U);
+  EXPECT_EQ(referrers_between(kAfter), 2U);
   EXPECT_TRUE(have_one_container(kBefore, kAfter, 50));
   EXPECT_FALSE(are_apart(kBefore, kAfter, 50));
   EXPECT_TRUE(are_apart(kBefore, kOther, 50));

@@ -1,4 +1,4 @@
-#include "explain/judge.hpp"
+#include "explain/explanation.hpp"
 
 #include <fmt/format.h>
 

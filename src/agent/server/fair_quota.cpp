@@ -1,15 +1,15 @@
-#include "agent/server/shares.hpp"
+#include "agent/server/fair_quota.hpp"
 
 #include <algorithm>
 
 namespace vramtrack::agent {
 
-std::uint64_t Shares::taken_by(const Peer& peer) const {
+std::uint64_t FairQuota::taken_by(const Peer& peer) const {
   const auto it = by_peer_.find(peer.name);
   return it == by_peer_.end() ? 0 : it->second;
 }
 
-Shares::Answer Shares::ask(const Peer& peer, std::uint64_t amount) const {
+FairQuota::Answer FairQuota::ask(const Peer& peer, std::uint64_t amount) const {
   const std::uint64_t most = peer.trusted ? most_ + reserve_ : most_;
   const std::uint64_t free = most - std::min(most, taken_);
   if (amount > free) return Answer::full;
@@ -17,7 +17,7 @@ Shares::Answer Shares::ask(const Peer& peer, std::uint64_t amount) const {
   return Answer::share_used;
 }
 
-Shares::Answer Shares::take(const Peer& peer, std::uint64_t amount) {
+FairQuota::Answer FairQuota::take(const Peer& peer, std::uint64_t amount) {
   const Answer answer = ask(peer, amount);
   if (answer == Answer::granted) {
     taken_ += amount;
@@ -26,7 +26,7 @@ Shares::Answer Shares::take(const Peer& peer, std::uint64_t amount) {
   return answer;
 }
 
-void Shares::give_back(const Peer& peer, std::uint64_t amount) {
+void FairQuota::give_back(const Peer& peer, std::uint64_t amount) {
   const auto it = by_peer_.find(peer.name);
   if (it == by_peer_.end()) return;
   const std::uint64_t back = std::min(amount, it->second);

@@ -1,4 +1,5 @@
-// Shares: how much of a scarce resource (connections, streams, bytes) a peer may take, so that none locks out others.
+// FairQuota: how much of something scarce (connections, streams, bytes) each client may take, so that none locks the
+// others out.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ struct Peer {
 /// and Hahne, "Dynamic queue length thresholds for shared-memory packet switches", IEEE/ACM Trans. Networking 6(2),
 /// 1998, with a factor of 1). A trusted peer may take all that is free, and then the reserve. Pure; not
 /// thread-safe.
-class Shares {
+class FairQuota {
  public:
   enum class Answer : std::uint8_t {
     granted,
@@ -27,7 +28,7 @@ class Shares {
     full,        ///< nothing is left for peers of this kind
   };
 
-  Shares(std::uint64_t most, std::uint64_t reserve) : most_(most), reserve_(reserve) {}
+  FairQuota(std::uint64_t most, std::uint64_t reserve) : most_(most), reserve_(reserve) {}
 
   /// Takes `amount` for `peer` if it is granted. REQUIRES: amount >= 1.
   Answer take(const Peer& peer, std::uint64_t amount);

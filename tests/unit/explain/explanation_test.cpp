@@ -1,4 +1,4 @@
-#include "explain/judge.hpp"
+#include "explain/explanation.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ void expect_cause(Cause cause, const std::string& text) {
   EXPECT_EQ(cause_of(text), cause) << text;
 }
 
-TEST(Judge, EachCauseByItsFigures) {
+TEST(Diagnosis, EachCauseByItsFigures) {
   EXPECT_EQ(cause_of(torch(4, 24, 1, 22, 0.2)), Cause::full);
   EXPECT_EQ(cause_of(torch(4, 24, 1, 15, 7)), Cause::fragmentation);
   EXPECT_EQ(cause_of(torch(4, 24, 1, 8, 0.2)), Cause::outside);
@@ -50,7 +50,7 @@ TEST(Judge, EachCauseByItsFigures) {
   EXPECT_EQ(cause_of("OOMKilled"), Cause::host);
 }
 
-TEST(Judge, ALimitIsNamedOnlyWhereTheTextShowsOne) {
+TEST(Diagnosis, ALimitIsNamedOnlyWhereTheTextShowsOne) {
   const auto room = explained(torch(0.1, 24, 12, 11, 0.2));
   EXPECT_EQ(room.cause, Cause::unknown);
   for (const std::string* const words : {&room.because, &room.fault, &room.missing_evidence})
@@ -60,7 +60,7 @@ TEST(Judge, ALimitIsNamedOnlyWhereTheTextShowsOne) {
   EXPECT_NE(shown.fault.find("set_per_process_memory_fraction"), std::string::npos) << shown.fault;
 }
 
-TEST(Judge, TheLastOfAFullDeviceIsNoRoom) {
+TEST(Diagnosis, TheLastOfAFullDeviceIsNoRoom) {
   // Some MiB more were free than were requested.
   const auto others = explained(
       "CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 11.91 GiB total capacity; 267.62 MiB already allocated; "
@@ -69,7 +69,7 @@ TEST(Judge, TheLastOfAFullDeviceIsNoRoom) {
   EXPECT_EQ(cause_of(torch(0.02, 23.64, 0.09, 23.1, 0.1)), Cause::full) << "the same of its own memory";
 }
 
-TEST(Judge, AProcessThatHoldsMostComesBeforeALimitButNotBeforeRoom) {
+TEST(Diagnosis, AProcessThatHoldsMostComesBeforeALimitButNotBeforeRoom) {
   const std::string named =
       " Process 4711 has 14.85 GiB memory in use. Including non-PyTorch memory, this process has {}.";
   const auto of = [&named](double asked, double free, double allocated, double cached) {
@@ -85,11 +85,11 @@ TEST(Judge, AProcessThatHoldsMostComesBeforeALimitButNotBeforeRoom) {
   EXPECT_EQ(of(16, 1.5, 6.5, 0.1).cause, Cause::full) << "what they hold would not be enough";
 }
 
-TEST(Judge, WhatTheDriverMovedToTheHostIsNoFragmentation) {
+TEST(Diagnosis, WhatTheDriverMovedToTheHostIsNoFragmentation) {
   EXPECT_EQ(cause_of(torch(2.11, 8, 0, 19.84, 2.42)), Cause::full);
 }
 
-TEST(Judge, AContainersOwnPidIsNoOther) {
+TEST(Diagnosis, AContainersOwnPidIsNoOther) {
   const auto own = explained(torch(0.5, 16, 0.4, 14, 0.2, " Process 562167 has 15.25 GiB memory in use."));
   EXPECT_EQ(own.cause, Cause::full) << own.because;
   EXPECT_EQ(own.failure().own_pid, 562167);
@@ -98,7 +98,7 @@ TEST(Judge, AContainersOwnPidIsNoOther) {
   EXPECT_NE(text.find("this process     15.25 GiB  pid 562167"), std::string::npos) << text;
 }
 
-TEST(Judge, TheOwnPidIsKnownFromALoggersWords) {
+TEST(Diagnosis, TheOwnPidIsKnownFromALoggersWords) {
   // Two processes could be this one by their sizes; the logger names its own.
   const std::string named = " Process 400 has 14.40 GiB memory in use. Process 4711 has 14.50 GiB memory in use.";
   const auto own = explained("(EngineCore pid=4711) ERROR " + torch(0.5, 32, 0.1, 14, 0.2, named));
@@ -112,7 +112,7 @@ TEST(Judge, TheOwnPidIsKnownFromALoggersWords) {
   EXPECT_EQ(explained("(pid=47110) " + torch(0.5, 32, 0.1, 14, 0.2, named)).failure().own_pid, 0);
 }
 
-TEST(Judge, AProcessThatMayBeThisOneIsNotCalledAnother) {
+TEST(Diagnosis, AProcessThatMayBeThisOneIsNotCalledAnother) {
   // The allocator holds nothing, and one process fills the device: an engine of this process, or a neighbour.
   const auto unsure = explained(torch(0.1, 22, 0.01, 0, 0, " Process 885415 has 21.98 GiB memory in use."));
   EXPECT_EQ(unsure.cause, Cause::outside);
@@ -126,7 +126,7 @@ TEST(Judge, AProcessThatMayBeThisOneIsNotCalledAnother) {
   EXPECT_NE(explanation_json(unsure, "").find("\"others_may_be_own\":true"), std::string::npos);
 }
 
-TEST(Judge, ThisProcessNamedTwiceIsOne) {
+TEST(Diagnosis, ThisProcessNamedTwiceIsOne) {
   const auto twice = explained(torch(0.5, 24, 0.1, 19, 0.2,
                                      " Process 1234 has 20.00 GiB memory in use. Including non-PyTorch memory, this "
                                      "process has 20.00 GiB memory in use."));
@@ -140,7 +140,7 @@ TEST(Judge, ThisProcessNamedTwiceIsOne) {
   EXPECT_EQ(two.cause, Cause::outside);
 }
 
-TEST(Judge, WhatThisProcessHoldsBesideItsAllocatorIsItsOwn) {
+TEST(Diagnosis, WhatThisProcessHoldsBesideItsAllocatorIsItsOwn) {
   const auto own = explained(torch(1.74, 23.57, 0.6, 20.2, 0.19, " Process 133288 has 22.97 GiB memory in use."));
   EXPECT_EQ(own.cause, Cause::outside);
   EXPECT_TRUE(headline(own, "").starts_with("HELD OUTSIDE THE ALLOCATOR: ")) << headline(own, "");
@@ -148,7 +148,7 @@ TEST(Judge, WhatThisProcessHoldsBesideItsAllocatorIsItsOwn) {
   EXPECT_EQ(own.next_step.find("end what is left over"), std::string::npos) << own.next_step;
 }
 
-TEST(Judge, AMessageThatIsCutOffTellsWhatThisProcessHolds) {
+TEST(Diagnosis, AMessageThatIsCutOffTellsWhatThisProcessHolds) {
   constexpr std::string_view kCut =
       "CUDA out of memory. Tried to allocate {} MiB. GPU has a total capacity of 23.52 GiB of which 13.00 MiB is "
       "free.{}";
@@ -166,7 +166,7 @@ TEST(Judge, AMessageThatIsCutOffTellsWhatThisProcessHolds) {
   EXPECT_EQ(cut(32, "").cause, Cause::unknown) << "who holds the rest is not said";
 }
 
-TEST(Judge, TheHostsBuffersOfLlamaCppAreTheHosts) {
+TEST(Diagnosis, TheHostsBuffersOfLlamaCppAreTheHosts) {
   for (const auto& [device, cause] : {std::pair("CPU", Cause::host), std::pair("CUDA0", Cause::unknown)})
     expect_cause(cause, fmt::format("alloc_tensor_range: failed to allocate {} buffer of size 437944320", device));
   const auto one =
@@ -175,7 +175,7 @@ TEST(Judge, TheHostsBuffersOfLlamaCppAreTheHosts) {
   EXPECT_NE(one.next_step.find("more layers on the GPU"), std::string::npos) << one.next_step;
 }
 
-TEST(Judge, OllamasFieldsAreItsFigures) {
+TEST(Diagnosis, OllamasFieldsAreItsFigures) {
   for (const std::string_view available : {"available=5153960755", "available=\"4.8 GiB\""}) {
     const auto one = explained(fmt::format(
         "level=WARN source=server.go:1044 msg=\"model request too large for system\" requested=\"5.3 GiB\" {} "
@@ -197,13 +197,13 @@ TEST(Judge, OllamasFieldsAreItsFigures) {
   }
 }
 
-TEST(Judge, FewerWorkersAreNoLimitToRaise) {
+TEST(Diagnosis, FewerWorkersAreNoLimitToRaise) {
   const auto killed = explained("RuntimeError: DataLoader worker (pid 7) is killed by signal: Killed");
   EXPECT_EQ(killed.next_step.find("raise"), std::string::npos) << killed.next_step;
   EXPECT_NE(killed.next_step.find("fewer workers"), std::string::npos) << killed.next_step;
 }
 
-TEST(Judge, ARequestThatAnEmptyDeviceWouldHoldIsNotWhatIsTooBig) {
+TEST(Diagnosis, ARequestThatAnEmptyDeviceWouldHoldIsNotWhatIsTooBig) {
   const auto full = explained(torch(0.02, 24, 0.01, 22.9, 0.2));
   EXPECT_EQ(full.cause, Cause::full) << full.because;
   EXPECT_NE(full.next_step.find("whether its memory grows"), std::string::npos) << full.next_step;
@@ -211,13 +211,13 @@ TEST(Judge, ARequestThatAnEmptyDeviceWouldHoldIsNotWhatIsTooBig) {
   EXPECT_EQ(cause_of(torch(22, 24, 10, 12, 0.2)), Cause::too_big) << "drivers and contexts leave no such device";
 }
 
-TEST(Judge, WhatIsInTheWayOfARequestThatWouldFitBesideTheProgramIsNotItsOwn) {
+TEST(Diagnosis, WhatIsInTheWayOfARequestThatWouldFitBesideTheProgramIsNotItsOwn) {
   EXPECT_EQ(cause_of(torch(2.6, 4, 2, 0.4, 0.02)), Cause::outside) << "3 of 4 GiB, and 1.6 GiB are others'";
   EXPECT_EQ(cause_of(torch(2.6, 4, 2, 1.2, 0.02)), Cause::full) << "3.8 of 4 GiB";
   EXPECT_EQ(cause_of(torch(0.5, 4, 0.2, 2.3, 0.02)), Cause::full) << "the larger part is its own";
 }
 
-TEST(Judge, PinnedHostMemoryIsTheHosts) {
+TEST(Diagnosis, PinnedHostMemoryIsTheHosts) {
   const auto pinned = explained(
       "  File \"cuda_accelerator.py\", line 217, in pin_memory\n    return tensor.pin_memory()\n"
       "RuntimeError: CUDA error: out of memory\n");
@@ -225,7 +225,7 @@ TEST(Judge, PinnedHostMemoryIsTheHosts) {
   EXPECT_EQ(pinned.failures.size(), 1U);
 }
 
-TEST(Judge, TheFiguresOfALineBesideHelp) {
+TEST(Diagnosis, TheFiguresOfALineBesideHelp) {
   expect_cause(Cause::fragmentation,
                "bfc: Allocator (GPU_0_bfc) ran out of memory trying to allocate 1.00GiB (rounded)\n"
                "Stats: \nLimit:  4294967296\nInUse:  1073741824\nMaxInUse: 4294967296\n");
@@ -352,7 +352,7 @@ TEST(Table, OfNvidiaSmiOfSeveralDevicesCountsForTheDeviceOfTheMessage) {
   EXPECT_EQ(cause_of(both + second), Cause::outside);
 }
 
-TEST(Judge, WhatLlamaCppFindsFreeAtItsStartDecides) {
+TEST(Diagnosis, WhatLlamaCppFindsFreeAtItsStartDecides) {
   const auto start = [](int free_mib) {
     return explained(fmt::format("  CUDA0: NVIDIA GeForce RTX 3090 (24576 MiB, {} MiB free)\n", free_mib) +
                      std::string(kBuffer));
@@ -371,7 +371,7 @@ constexpr std::string_view kTensor =
     "OOM when allocating tensor with shape[320000,512] and type float on /job:localhost/replica:0/task:0/"
     "device:GPU:0 by allocator GPU_0_bfc";
 
-TEST(Judge, TheSizeOfTheRequestAloneDoesNotShowThatItIsTooBig) {
+TEST(Diagnosis, TheSizeOfTheRequestAloneDoesNotShowThatItIsTooBig) {
   for (const std::string_view text :
        {std::string_view("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4770354232 bytes."),
         std::string_view("RESOURCE_EXHAUSTED: Out of memory allocating 4770354232 bytes."),
@@ -387,7 +387,7 @@ TEST(Judge, TheSizeOfTheRequestAloneDoesNotShowThatItIsTooBig) {
   }
 }
 
-TEST(Judge, ARequestBeyondTheDeviceOfTheTextIsTooBig) {
+TEST(Diagnosis, ARequestBeyondTheDeviceOfTheTextIsTooBig) {
   const std::string tensor =
       "OOM when allocating tensor with shape[320000,51200] and type float on /job:localhost/replica:0/task:0/"
       "device:GPU:0 by allocator GPU_0_bfc\n";
@@ -406,7 +406,7 @@ TEST(Judge, ARequestBeyondTheDeviceOfTheTextIsTooBig) {
   EXPECT_EQ(cause_of(fmt::format(fmt::runtime(xla), 4770354232)), Cause::unknown);
 }
 
-TEST(Judge, WhereTheFreeMemoryOrTheDeviceIsNotToldTheOtherFollows) {
+TEST(Diagnosis, WhereTheFreeMemoryOrTheDeviceIsNotToldTheOtherFollows) {
   constexpr std::string_view kXpu =
       "XPU out of memory. Tried to allocate {} MiB. GPU 0 has a total capacity of 15.91 GiB. Of the allocated memory "
       "{:.2f} GiB is allocated by PyTorch, and 100.00 MiB is reserved by PyTorch but unallocated.";
@@ -423,13 +423,13 @@ TEST(Judge, WhereTheFreeMemoryOrTheDeviceIsNotToldTheOtherFollows) {
   EXPECT_EQ(cause_of(fmt::format(fmt::runtime(kPaddle), 5000)), Cause::full);
 }
 
-TEST(Judge, AnInvalidBufferIsOneOfMetalByItsUnit) {
+TEST(Diagnosis, AnInvalidBufferIsOneOfMetalByItsUnit) {
   EXPECT_EQ(cause_of("RuntimeError: Invalid buffer size: 16.00 GiB"), Cause::too_big);
   EXPECT_EQ(explained("RuntimeError: Invalid buffer size: 9.75 GB").failure().figures.get(Figure::asked), 9.75 * kGiB);
   EXPECT_FALSE(explain(read_messages("ValueError: Invalid buffer size: 1024")));
 }
 
-TEST(Judge, FreePiecesOfATpuAreFragmentation) {
+TEST(Diagnosis, FreePiecesOfATpuAreFragmentation) {
   const auto pieces = explained(
       "RESOURCE_EXHAUSTED: Attempting to allocate 31.06M. That was not possible. There are 58.64M free. Due to "
       "fragmentation, the largest contiguous region of free memory is 30.56M.; (0x0x0_HBM0)");
@@ -438,7 +438,7 @@ TEST(Judge, FreePiecesOfATpuAreFragmentation) {
   EXPECT_NE(pieces.because.find("30.6 MiB"), std::string::npos) << pieces.because;
 }
 
-TEST(Judge, AReplicasErrorIsOneWithItsTrueMessage) {
+TEST(Diagnosis, AReplicasErrorIsOneWithItsTrueMessage) {
   const auto replica = explained(
       "torch.cuda.OutOfMemoryError: Caught OutOfMemoryError in replica 0 on device 0.\n"
       "Original Traceback (most recent call last):\n  File \"parallel_apply.py\", line 64, in _worker\n" +
