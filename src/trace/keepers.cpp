@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kInto[] = {" within ", ", attribute of ", ", attributes of ", ") of ", " that begins at "};
 
-/// The outermost referrer first; each as far as the text goes.
+/// The referrers, outermost first; each extends to the end of the text.
 std::vector<std::string_view> referrers_of(std::string_view keeper) {
   std::vector<std::string_view> referrers = {keeper};
   for (std::size_t at = 0; at < keeper.size(); ++at)
@@ -18,7 +18,7 @@ std::vector<std::string_view> referrers_of(std::string_view keeper) {
   return referrers;
 }
 
-/// The referrer alone, without those that it lies in.
+/// The referrer alone, without those that contain it.
 std::string_view first_of(std::string_view referrer) {
   std::size_t end = referrer.size();
   for (const std::string_view into : kInto) end = std::min(end, referrer.find(into));

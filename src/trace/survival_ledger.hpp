@@ -75,7 +75,7 @@ class SurvivalLedger {
   [[nodiscard]] std::size_t memory_bytes() const;
 
  private:
-  /// `serial`: of its account's; another one has its index when the account had to make room.
+  /// `serial`: that of its account; it no longer matches once the account has had to make room.
   struct Block {
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;

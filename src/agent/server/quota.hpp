@@ -1,4 +1,4 @@
-// Quota: a FairQuota for many threads; what is Held is returned by its destructor.
+// Quota: thread-safe FairQuota; the destructor of Held returns what was taken.
 #pragma once
 
 #include <chrono>
