@@ -6,6 +6,7 @@
 #include "core/format.hpp"
 #include "core/units.hpp"
 #include "report/accounting.hpp"
+#include "report/conclusion.hpp"
 #include "report/conclusion_words.hpp"
 #include "report/health.hpp"
 #include "report/words.hpp"
@@ -62,14 +63,15 @@ void add(std::vector<Fact>& facts, const std::vector<vramtrack::Fact>& words) {
 }
 
 void add_verdict(std::vector<Fact>& facts, const Model& m, const SeriesView& s, const ConclusionWords& words) {
-  const Finding& f = s.verdict.finding;
-  if (f.state != State::too_short)
+  if (!words.growth.empty()) {
+    const Conclusion conclusion(*m.view, s);
     facts.push_back(
         {"growth",
-         fmt::format("{}, R² {}, probability of a leak {}{}, found by {}", m.view->scale.rate(f.growth_bytes_per_s),
-                     format_r_squared(f.r_squared), format_percent(f.confidence),
-                     words.pattern.empty() ? "" : ", pattern " + words.pattern, f.detector),
+         fmt::format("{}, R² {}, probability of a leak {}{}, found by {}", words.growth,
+                     format_r_squared(conclusion.finding().r_squared), words.probability,
+                     words.pattern.empty() ? "" : ", pattern " + words.pattern, conclusion.finding().detector),
          Role::plain});
+  }
   add(facts, words.facts);
   if (!words.next.empty()) facts.push_back({"next", words.next, Role::plain});
 }

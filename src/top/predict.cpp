@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/format.hpp"
+#include "report/conclusion.hpp"
 #include "report/conclusion_words.hpp"
 #include "report/words.hpp"
 #include "top/chart.hpp"
@@ -122,15 +123,12 @@ std::string suspected_line(const Model& m, const SeriesView& device) {
 
 /// The lines below the chart, most important first.
 std::vector<Fact> reasons(const Model& m, const SeriesView& s, const ConclusionWords& words) {
-  const Finding& f = s.verdict.finding;
   std::vector<Fact> lines;
-  if (f.state != State::too_short) {
-    // The ETA is already in the headline and in the table.
-    lines.push_back(
-        {"growth", fmt::format("{}, R² {}, probability of a leak {}, {}", m.view->scale.rate(f.growth_bytes_per_s),
-                               format_r_squared(f.r_squared), format_percent(f.confidence),
-                               words.pattern.empty() ? words.verdict : words.pattern)});
-  }
+  // The ETA is already in the headline and in the table.
+  if (!words.growth.empty())
+    lines.push_back({"growth", fmt::format("{}, R² {}, probability of a leak {}, {}", words.growth,
+                                           format_r_squared(Conclusion(*m.view, s).finding().r_squared),
+                                           words.probability, words.pattern.empty() ? words.verdict : words.pattern)});
   if (std::string line = suspected_line(m, s); !line.empty()) lines.push_back({"line", std::move(line)});
   lines.insert(lines.end(), words.facts.begin(), words.facts.end());
   if (!words.next.empty()) lines.push_back({"next", words.next});

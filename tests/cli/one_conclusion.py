@@ -2,7 +2,7 @@
 
 Every scenario, built in or of tests/scenarios, is simulated and its logs are read again; every recording of
 tests/recordings is read too. What is concluded must be the same in the JSON of analyze, replay, report and simulate, and
-in the words of analyze, replay and report."""
+in the words of analyze, replay and report. The figures that top shows of a leak that has ended are those, too."""
 import csv
 import datetime
 import gzip
@@ -76,6 +76,11 @@ class OneConclusion(unittest.TestCase):
         for text in texts:
             self.check_text(text.stdout.decode())
         self.check_sampling(rows, texts[0].stdout.decode())
+        devices = [row for row in rows if row["series"]["metric"] == "device_used"]
+        if len(devices) == 1 and devices[0]["told"]["verdict"].startswith("LEAKED"):
+            figures = r"(\S+ MiB/min)(?: \(.*?\))?, R² (\S+), probability of a leak (\d+ %)"
+            screen = self.box.run("top", "--once", *zone, "--replay", *files).stdout.decode()
+            self.assertEqual(re.search(" growth +" + figures, screen)[0].split(maxsplit=1)[1], re.search(figures, texts[0].stdout.decode())[0])
         return rows
 
     def check_same(self, rows, expected, left_out=None):
