@@ -139,13 +139,13 @@ std::string shared_fault(const Failure& f) {
 std::string fault_of(const Failure& f) {
   switch (f.cause) {
     case Cause::leak:
-      return "the program's: it keeps what it should have released";
+      return "the program: it keeps what it should have released";
     case Cause::fragmentation:
-      return "the allocator's: the memory is there, in pieces that are too small";
+      return "the allocator: the memory is there, in pieces that are too small";
     case Cause::too_big:
       return own_need_words(f);
     case Cause::bad_size:
-      return "the program's: no memory is short";
+      return "the program: no memory is short";
     case Cause::full:
       return own_need_words(f) + ": all that it holds, not this request";
     case Cause::limit:
@@ -154,16 +154,19 @@ std::string fault_of(const Failure& f) {
                  : fmt::format("a limit that was set, not the device: {}", f.wording->setting);
     case Cause::outside:
       if (const std::string both = shared_fault(f); !both.empty()) return both;
-      if (!f.remarks.shared.empty() && f.others.empty()) return "others', according to the text: " + f.remarks.shared;
+      if (!f.remarks.shared.empty() && f.others.empty())
+        return "other processes, according to the text: " + f.remarks.shared;
       if (f.used_line > 0)
-        return f.others.empty() ? "others', by that table, unless it was made while this program ran"
-                                : fmt::format("others', by that table, unless one of them is this program: {}",
-                                              processes_words(f.others));
+        return f.others.empty()
+                   ? "other processes, by that table, unless it was made while this program ran"
+                   : other_processes_words(f.others, f.others.size() == 1
+                                                         ? ", by that table, unless it is this program"
+                                                         : ", by that table, unless one of them is this program");
       if (platform_of(f).maker == Maker::apple)
-        return "this process's own, outside PyTorch's tensors: Metal counts no other process";
+        return "this process, outside PyTorch's tensors: Metal counts no other process";
       if (is_own_outside(f)) return "this process's own libraries, outside its allocator (contexts, NCCL, CUDA graphs)";
-      return f.others.empty() || f.may_name_itself ? "not this allocator's: other processes, or libraries of this one"
-                                                   : fmt::format("others': {}", processes_words(f.others));
+      return f.others.empty() || f.may_name_itself ? "not this allocator: other processes, or libraries of this one"
+                                                   : other_processes_words(f.others);
     case Cause::host:
       return f.wording->name == "statement_killed" ? "the host's memory, most likely"
                                                    : "the host's memory, not the GPU's";

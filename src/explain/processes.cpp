@@ -117,14 +117,28 @@ std::string process_name(const OtherProcess& process) {
   return fmt::format("{:.0f}{}{}", process.pid, process.name.empty() ? "" : " ", process.name);
 }
 
-std::string processes_words(std::vector<OtherProcess> processes) {
+namespace {
+
+/// The largest first; `with_pid` and `without` are what comes before one with a pid, and before one with a name alone.
+std::string list_words(std::vector<OtherProcess> processes, std::string_view with_pid, std::string_view without) {
   order(processes, [](const OtherProcess& a, const OtherProcess& b) { return a.bytes > b.bytes; });
   std::string out;
   for (std::size_t i = 0; i < processes.size() && i < 3; ++i)
-    out += fmt::format("{}process {} ({})", i == 0 ? "" : ", ", process_name(processes[i]),
-                       size_words(processes[i].bytes));
+    out += fmt::format("{}{}{} ({})", i == 0 ? "" : ", ", processes[i].pid > 0 ? with_pid : without,
+                       process_name(processes[i]), size_words(processes[i].bytes));
   if (processes.size() > 3) out += fmt::format(" and {} more", processes.size() - 3);
   return out;
+}
+
+}  // namespace
+
+std::string processes_words(const std::vector<OtherProcess>& processes) {
+  return list_words(processes, "process ", "process ");
+}
+
+std::string other_processes_words(const std::vector<OtherProcess>& processes, std::string_view between) {
+  return fmt::format("{}{}: {}", processes.size() == 1 ? "another process" : "other processes", between,
+                     list_words(processes, "pid ", ""));
 }
 
 }  // namespace vramtrack::explain

@@ -21,9 +21,12 @@ bool is_own_outside(const Failure& failure);
 /// The process that printed a line, from a logger's words before its message: "rank3", "pid=4711"; empty: unknown.
 std::string_view speaker_of(std::string_view before);
 
-/// "process 450 (7.69 GiB), process 453 (1.28 GiB) and 5 more": the largest first.
 /// "4711 python"
 std::string process_name(const OtherProcess& process);
-std::string processes_words(std::vector<OtherProcess> processes);
+/// "process 450 (7.69 GiB), process 453 (1.28 GiB) and 5 more": the largest first.
+std::string processes_words(const std::vector<OtherProcess>& processes);
+/// "other processes: pid 450 (7.69 GiB), pid 453 (1.28 GiB) and 5 more", with `between` after the noun; "another
+/// process" for one.
+std::string other_processes_words(const std::vector<OtherProcess>& processes, std::string_view between = {});
 
 }  // namespace vramtrack::explain
