@@ -1,11 +1,11 @@
 // Makes the pictures of docs/images: node scripts/pictures.mjs VRAMTRACK FOLDER [NAME...]
-// `top` runs in tmux; its cells are drawn one by one in Chromium, as a terminal draws them. The page is the agent's own.
+// `top` runs in tmux; xterm.js draws in Chromium what it wrote. The page is the agent's own.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { here, launch, openPage, startAgent } from "../tests/browser/machine.mjs";
-import { colourOf, pictureOfScreen } from "../tests/browser/paint.mjs";
+import { pictureOfScreen } from "../tests/browser/paint.mjs";
 
 const [binary, folder, ...chosen] = [resolve(process.argv[2]), resolve(process.argv[3]), ...process.argv.slice(4)];
 const machine = join(here, "../../scripts/pictures.toml");
@@ -57,41 +57,12 @@ async function screenOf({ size: [columns, rows], scenario, at, keys = [], then }
   }
 }
 
-/** The cells of a captured line: character, foreground, and how it is drawn. */
-function cellsOf(line) {
-  const cells = [];
-  let look = {};
-  for (const part of line.matchAll(/\x1b\[([\d;]*)m|\x1b[()].|([^\x1b])/gu)) {
-    if (part[2] !== undefined) {
-      cells.push({ text: part[2], ...look });
-      continue;
-    }
-    const codes = (part[1] ?? "").split(";").map(Number);
-    for (let i = 0; i < codes.length; ++i) {
-      const c = codes[i];
-      if (c === 0) look = {};
-      else if (c === 1) look = { ...look, bold: true };
-      else if (c === 2) look = { ...look, dim: true };
-      else if (c === 4) look = { ...look, underline: true };
-      else if (c === 7) look = { ...look, reverse: true };
-      else if (c === 22) look = { ...look, bold: false, dim: false };
-      else if (c === 27) look = { ...look, reverse: false };
-      else if (c === 39) look = { ...look, colour: undefined };
-      else if (c === 38 && codes[i + 1] === 5) { look = { ...look, colour: colourOf(codes[i + 2]) }; i += 2; }
-      else if (c >= 30 && c <= 37) look = { ...look, colour: colourOf(c - 30) };
-      else if (c >= 90 && c <= 97) look = { ...look, colour: colourOf(c - 82) };
-    }
-  }
-  return cells;
-}
-
 const browser = await launch();
 const wanted = (name) => chosen.length === 0 || chosen.includes(name);
 try {
   for (const [name, screen] of Object.entries(kScreens).filter(([n]) => wanted(n))) {
-    const lines = (await screenOf(screen)).map(cellsOf);
     const [columns, rows] = screen.size;
-    writeFileSync(join(folder, `${name}.png`), await pictureOfScreen(browser, { lines, columns, rows }));
+    writeFileSync(join(folder, `${name}.png`), await pictureOfScreen(browser, { text: (await screenOf(screen)).join("\r\n"), columns, rows }));
   }
   for (const [name, { theme, hash, scenario, shows }] of Object.entries(kPages).filter(([n]) => wanted(n))) {
     const agent = await startAgent(binary, { scenario, speed: 120 });

@@ -19,7 +19,7 @@ function written({ columns, cells }) {
   return out;
 }
 
-/** A picture of a screen, as a PNG. A cell of a large screen is smaller: the picture is as wide as a page either way. */
+/** A picture of a screen, as a PNG: of its cells, or of its text with escape sequences. A cell of a large screen is smaller: the picture is as wide as a page either way. */
 export async function pictureOfScreen(browser, screen) {
   const { columns, rows } = screen;
   const page = await browser.newPage({ viewport: { width: 1700, height: 1000 } });
@@ -32,7 +32,7 @@ export async function pictureOfScreen(browser, screen) {
       terminal.open(document.getElementById("screen"));
       await new Promise((done) => terminal.write(`\x1b[?25l${text}`, done));
       await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-    }, { text: written(screen), columns, rows, fontSize: (columns > 150 ? 7 : 8) / kAdvance, theme: kTheme });
+    }, { text: screen.text ?? written(screen), columns, rows, fontSize: (columns > 150 ? 7 : 8) / kAdvance, theme: kTheme });
     return await page.locator("#screen").screenshot();
   } finally {
     await page.close();
