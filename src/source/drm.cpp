@@ -1,5 +1,5 @@
-// Source "drm": AMD, Intel and other GPUs through what their kernel drivers show in /sys and /proc. Needs no
-// library and no privilege for the devices; processes of other users show only to root.
+// Source "drm": AMD, Intel and other GPUs through what their kernel drivers show in /sys and /proc. Needs no library,
+// and no privilege for the devices; only root sees the processes of other users.
 
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@ namespace vramtrack {
 namespace drm {
 namespace {
 
-/// A new process is seen at most this late; looking for one means walking over all processes.
+/// A new process is seen at most this late; discovery walks over all processes.
 constexpr std::chrono::seconds kDiscoverEvery{5};
 /// Cards come and go by hot-plug, driver reload and reset.
 constexpr std::chrono::seconds kFindCardsEvery{10};
@@ -53,7 +53,7 @@ class DrmSource final : public Source {
       const auto card = std::find_if(cards_.begin(), cards_.end(), [&](const WatchedCard& c) {
         return c.card.pci_address == holder.pci_address && c.present;
       });
-      // Every program of a desktop has an open file without memory; a process is listed once it holds some.
+      // Every program on a desktop has an open file without memory; a process is listed once it holds some.
       if (card == cards_.end() || card->lost) continue;
       auto bytes = holder.bytes;
       if (card->card.uses_gtt && holder.gtt_bytes) bytes = bytes.value_or(0) + *holder.gtt_bytes;

@@ -36,8 +36,8 @@ std::optional<std::uint64_t> parse_amount(std::string_view text) {
 
 constexpr std::string_view kGtt = "gtt";
 
-/// Memory on the card itself, and host memory that is mapped for it; nothing else that it can reach ("system",
-/// "stolen").
+/// Whether the region is memory on the card itself or host memory mapped for it, and not another one that it can reach
+/// ("system", "stolen").
 bool is_memory_region(std::string_view region) {
   return region.substr(0, 4) == "vram" || region.substr(0, 5) == "local" || region == kGtt;
 }
@@ -57,7 +57,7 @@ std::vector<std::uint32_t> pids_in(const std::string& proc_root) {
 std::optional<Client> parse_fdinfo(std::string_view text) {
   Client client;
   bool is_drm = false;
-  // Which of the three kinds of key gave a region's amount: a more precise one replaces it.
+  // Which of the three kinds of key gave a region's amount: a more precise one replaces a less precise one.
   struct Region {
     std::string_view name;
     int rank;
@@ -122,7 +122,7 @@ void ClientScanner::discover() {
 ClientScan ClientScanner::scan(bool discover_first) {
   if (discover_first) discover();
   ClientScan result;
-  // A file that is gone may have been reopened under another number: its process has not released its memory.
+  // A file that is gone may have been reopened under another number; its process may still hold its memory.
   if (!read_known(result) && !discover_first) {
     discover();
     result = {};

@@ -13,14 +13,14 @@ namespace vramtrack::drm {
 struct Client {
   std::string driver;
   std::string pci_address;                  ///< normal_pci_address(); empty for devices that are not on PCI
-  std::uint64_t id = 0;                     ///< drm-client-id: the same on duplicated and inherited descriptors
-  std::optional<std::uint64_t> vram_bytes;  ///< nullopt: the driver reports none
-  std::optional<std::uint64_t> gtt_bytes;   ///< host memory mapped for the GPU, likewise
+  std::uint64_t id = 0;                     ///< drm-client-id: the same for duplicated and inherited descriptors
+  std::optional<std::uint64_t> vram_bytes;  ///< nullopt if the driver reports none
+  std::optional<std::uint64_t> gtt_bytes;   ///< host memory mapped for the GPU; nullopt likewise
 };
 
-/// Parses the text of /proc/PID/fdinfo/FD; nullopt when the file is not of a DRM device. Pure.
-/// Memory: "gtt" separately, and every region of the device's own memory (amdgpu and nouveau "vram", xe "vram0"...,
-/// i915 "local0"...), the resident amount, else the older drm-memory- key, else the total; units bytes, KiB, MiB or
+/// Parses the text of /proc/PID/fdinfo/FD; nullopt if the file does not belong to a DRM device. Pure. Memory: "gtt" is
+/// kept separately; every region of the device's own memory counts (amdgpu and nouveau "vram", xe "vram0"..., i915
+/// "local0"...): its resident amount, else that of the older drm-memory- key, else its total, in bytes, KiB, MiB or
 /// GiB.
 std::optional<Client> parse_fdinfo(std::string_view text);
 
@@ -28,13 +28,13 @@ std::optional<Client> parse_fdinfo(std::string_view text);
 struct Holder {
   std::string pci_address;
   std::uint32_t pid = 0;
-  std::optional<std::uint64_t> bytes;      ///< of the device's own memory
-  std::optional<std::uint64_t> gtt_bytes;  ///< of the host's, mapped for the GPU: that of a GPU without much of its own
+  std::optional<std::uint64_t> bytes;      ///< the device's own memory
+  std::optional<std::uint64_t> gtt_bytes;  ///< host memory mapped for the GPU; counts if the GPU has little of its own
 };
 
 struct ClientScan {
-  std::vector<Holder> holders;  ///< each device and pid once
-  std::size_t unreadable = 0;   ///< processes whose open files we may not read
+  std::vector<Holder> holders;  ///< one entry per device and pid
+  std::size_t unreadable = 0;   ///< processes whose open files may not be read
 };
 
 /// Follows the DRM files of all processes under one /proc. Not thread-safe.
@@ -42,10 +42,10 @@ class ClientScanner {
  public:
   explicit ClientScanner(std::string proc_root) : proc_root_(std::move(proc_root)) {}
 
-  /// Reads the known DRM files; with `discover_first`, or when one of them has gone, searches all processes for
+  /// Reads the known DRM files. With `discover_first`, or if one of them no longer exists, searches all processes for
   /// such files. A client shared by several processes is counted once, for the lowest pid.
-  /// Cost: one small read per known DRM file; discovery reads every process's descriptor table (about 1 ms for
-  /// a hundred processes), so it should not be done at every poll.
+  /// Cost: one small read per known DRM file; discovery reads every process's descriptor table (about 1 ms per hundred
+  /// processes), so it should not run at every poll.
   ClientScan scan(bool discover_first);
 
  private:
@@ -54,11 +54,11 @@ class ClientScanner {
     std::string fdinfo_path;
   };
   void discover();
-  /// False when one of the known files could not be read.
+  /// Returns false if one of the known files could not be read.
   bool read_known(ClientScan& result) const;
 
   std::string proc_root_;
-  std::vector<OpenFile> files_;  ///< by pid
+  std::vector<OpenFile> files_;  ///< sorted by pid
   std::size_t unreadable_ = 0;
 };
 

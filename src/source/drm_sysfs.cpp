@@ -15,7 +15,7 @@
 namespace vramtrack::drm {
 namespace {
 
-/// "KEY=value" of a uevent file.
+/// The value of a "KEY=value" line in a uevent file.
 std::string uevent_value(const std::string& text, std::string_view key) {
   std::string_view rest = text;
   while (!rest.empty()) {
@@ -45,10 +45,10 @@ std::string line_of(const std::string& path) {
   return text ? std::string(trimmed(*text)) : std::string();
 }
 
-/// Whether the card's driver reports memory in some way; otherwise it is a display or virtual device.
+/// Whether the card's driver reports memory in some way; if not, it is a display or virtual device.
 bool has_memory_to_watch(const Card& card, std::uint64_t vendor) {
   if (card.reports_used) return true;
-  // Intel's integrated graphics is always at this address and has no memory of its own.
+  // Intel's integrated graphics are always at this address and have no memory of their own.
   if (vendor == 0x8086 && card.pci_address == "00000000:00:02.0") return false;
   return card.driver == "xe" || card.driver == "i915" || card.driver == "nouveau" || card.driver == "amdgpu" ||
          card.driver == "radeon";
@@ -121,7 +121,7 @@ std::optional<std::uint64_t> used_bytes(const Card& card) {
 std::optional<std::uint64_t> capacity_bytes(const Card& card) {
   if (const auto total = read_number_file(card.folder + "/device/mem_info_vram_total"))
     return with_gtt(card, total, "/device/mem_info_gtt_total");
-  // i915 as Intel ships it outside the kernel; xe has one file per tile.
+  // The file of Intel's i915 that ships outside the kernel; xe has one file per tile.
   if (const auto total = read_number_file(card.folder + "/lmem_total_bytes")) return total;
   std::optional<std::uint64_t> sum;
   for (int tile = 0; tile < 8; ++tile) {

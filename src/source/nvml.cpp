@@ -29,12 +29,12 @@ namespace nvml {
 namespace {
 
 constexpr std::string_view kDefaultLibrary = "libnvidia-ml.so.1";
-/// An unknown error may be temporary; this many in a row mean that the GPU is lost.
+/// An unknown error may be temporary; a GPU counts as lost after this many in a row.
 constexpr int kUnknownErrorsUntilLost = 3;
 constexpr std::chrono::seconds kMigRefresh{30};
 constexpr std::chrono::seconds kLimitsPace{10};
-/// Pauses between attempts double. Without a driver an attempt costs almost nothing; with one, reopening for the
-/// sake of a lost GPU initialises all the others, which can keep the driver busy for a second.
+/// The pauses between attempts double. Without a driver an attempt costs almost nothing; with one, reopening for a
+/// single lost GPU initialises all the others, which can keep the driver busy for a second.
 constexpr std::chrono::seconds kFirstPause{1};
 constexpr std::chrono::seconds kLongestPauseWithoutDriver{30};
 constexpr std::chrono::seconds kLongestPause{300};
@@ -198,8 +198,8 @@ class NvmlSource final : public Source {
     return memory.code;
   }
 
-  /// A driver that limits the group in which we run adjusts the total, also while we watch. What an earlier watch knew
-  /// comes into the catalog after the source has been opened.
+  /// A driver that limits the group in which vramtrack runs adjusts the total, even during a watch. The total of an
+  /// earlier watch enters the catalog only after the source has been opened.
   void adjust_total(const Unit& unit, std::uint64_t total_bytes) {
     const DeviceInfo* const known = catalog_.device(unit.uuid);
     if (total_bytes == 0 || (known != nullptr && known->capacity_bytes == total_bytes)) return;
@@ -209,7 +209,7 @@ class NvmlSource final : public Source {
     catalog_.describe(info);
   }
 
-  /// For a GPU that has no memory of its own (GB10, Jetson), the driver reports none: its memory is the host's.
+  /// For a GPU without memory of its own (GB10, Jetson), the driver reports none: its memory is the host's.
   bool read_shared_memory(Unit& unit, Batch& out) {
     const auto host = read_host_memory(proc_root_);
     if (!host) return false;
@@ -229,9 +229,9 @@ class NvmlSource final : public Source {
     return true;
   }
 
-  /// Limits of cgroups that the driver itself counts, on kernels without dmem. Where the kernel has it, its files
-  /// report the same (host/walls.hpp). The live loop notifies people, which knows the other walls; here only of soft
-  /// limits, which are none.
+  /// Limits of cgroups that the driver itself counts, on kernels without dmem. With dmem, the kernel's files report the
+  /// same (host/walls.hpp). The live loop knows the other walls and notifies people of the limits; only soft limits,
+  /// which are not walls, are reported here.
   void read_limits(Batch& out) {
     next_limits_ = now_ + kLimitsPace;
     std::map<std::pair<Device, std::string>, std::optional<MemoryLimit>> asked;
@@ -284,14 +284,14 @@ class NvmlSource final : public Source {
     return limit.value;
   }
 
-  /// Above its soft limit a group is not refused memory: its processes may be ended when another group needs its share.
+  /// A group above its soft limit can still allocate, but its processes may be killed when another needs its share.
   struct Threshold {
     std::uint64_t bytes = 0;
-    std::uint64_t used_bytes = 0;  ///< by the processes of the group
+    std::uint64_t used_bytes = 0;  ///< used by the group's processes
     [[nodiscard]] bool is_exceeded() const { return used_bytes > bytes; }
   };
 
-  /// People are notified of each when it is new or has moved, and when it is exceeded.
+  /// Notifies people of each threshold when it is new, has moved, or is exceeded.
   void report_thresholds(std::map<std::pair<std::string, std::string>, Threshold> now_known, Batch& out) {
     const auto words = [](std::uint64_t bytes) { return format_bytes(static_cast<double>(bytes)); };
     const auto report = [&](const std::pair<std::string, std::string>& key, const std::string& text) {
@@ -317,7 +317,7 @@ class NvmlSource final : public Source {
     thresholds_ = std::move(now_known);
   }
 
-  /// Reads how busy the GPU is and, occasionally, its gauges and its health.
+  /// Reads how busy the GPU is and, less often, its gauges and its health.
   void read_state(Gpu& gpu, Batch& out) {
     DeviceReading reading{now_, gpu.uuid, {}, gpu.gauges.read(*library_, gpu.handle, now_), {}, {}};
     if (const auto received = gpu.gauges.received_bytes_per_s())
@@ -329,7 +329,7 @@ class NvmlSource final : public Source {
         reading.gpu_utilisation_ratio = busy.value.gpu / 100.0;
         reading.gauges.memory_utilisation_ratio = busy.value.memory / 100.0;
       } else if (busy.code == kNotSupported || busy.code == kFunctionNotFound) {
-        gpu.has_utilisation = false;  // e.g. with MIG, where it has no meaning for the whole GPU
+        gpu.has_utilisation = false;  // for example with MIG, where it has no meaning for the whole GPU
       }
     }
     reading.health = gpu.health.read(*library_, gpu.handle, now_);
@@ -342,7 +342,7 @@ class NvmlSource final : public Source {
     const bool placed = std::all_of(processes_.begin(), processes_.end(),
                                     [](const GpuProcess& p) { return p.gpu_instance_id != kNoInstance; });
     if (!gpu.instances.empty() && (code != kSuccess || processes_.empty() || !placed)) {
-      // Without privilege the whole GPU does not list its instances' processes, but each instance may.
+      // Without privilege, the list of the whole GPU lacks the instances' processes, but each instance may list them.
       read_instance_processes(gpu);
       return;
     }
@@ -352,7 +352,7 @@ class NvmlSource final : public Source {
   }
 
   void read_instance_processes(Gpu& gpu) {
-    // Processes that the whole GPU lists outside of any instance stay with the GPU.
+    // Processes that the whole GPU lists outside any instance are counted for the GPU.
     for (const GpuProcess& p : processes_)
       if (p.gpu_instance_id == kNoInstance) outside_.push_back(p);
     for (const MigInstance& instance : gpu.instances) {
@@ -371,7 +371,7 @@ class NvmlSource final : public Source {
     outside_.clear();
   }
 
-  /// Where a process belongs: its MIG instance, else the GPU.
+  /// The unit a process belongs to: its MIG instance, else the GPU.
   static const Unit& unit_of(const Gpu& gpu, const GpuProcess& process) {
     const MigInstance* same_gpu_instance = nullptr;
     for (const MigInstance& instance : gpu.instances) {
@@ -439,8 +439,8 @@ class NvmlSource final : public Source {
   }
 
   void reopen(Batch& out) {
-    // Close it first: the library of a replaced driver is another file, which the loader finds only when the old
-    // one is closed.
+    // Close it first: a replaced driver has another library file, which the loader finds only after the old one is
+    // closed.
     close_library();
     if (auto opened = NvmlLibrary::open(library_path_)) attach(std::move(*opened));
     pause_ = std::min(pause_ * 2, library_ ? kLongestPause : kLongestPauseWithoutDriver);
@@ -449,7 +449,7 @@ class NvmlSource final : public Source {
       if (gpu.handle == nullptr) lose(gpu, kNotFound, out);
   }
 
-  /// A lost GPU that is found again counts as resumed when it reports its memory.
+  /// A lost GPU counts as resumed once it is found again and reports its memory.
   void try_resume(Gpu& gpu, Batch& out) {
     const auto memory = library_->memory(gpu.handle);
     if (!memory && (memory.code != kNotSupported || gpu.has_own_memory)) return;
@@ -481,15 +481,15 @@ class NvmlSource final : public Source {
   std::string cgroup_root_;
   Catalog& catalog_;
   ProcessWatch watch_;
-  std::unique_ptr<NvmlLibrary> library_;  ///< null while the driver is away
-  std::optional<ProcessReader> reader_;   ///< the reader of library_
+  std::unique_ptr<NvmlLibrary> library_;  ///< null while there is no driver
+  std::optional<ProcessReader> reader_;   ///< reads with library_
   std::vector<Gpu> gpus_;
   Timestamp now_ = Timestamp::min();
   Timestamp next_mig_refresh_ = Timestamp::min();
   Timestamp next_reopen_ = Timestamp::min();
   using Limits = std::map<std::tuple<std::string, std::uint32_t, std::uint64_t, std::string>, std::uint64_t>;
-  Limits limits_;  ///< in bytes, by device, pid, start ticks and folder of the cgroup
-  std::map<std::pair<std::string, std::string>, Threshold> thresholds_;  ///< by device and folder of the cgroup
+  Limits limits_;  ///< in bytes, by device, pid, start ticks and cgroup folder
+  std::map<std::pair<std::string, std::string>, Threshold> thresholds_;  ///< by device and cgroup folder
   Timestamp next_limits_ = Timestamp::min();
   bool reports_limits_ = true;
   std::chrono::seconds pause_ = kFirstPause;

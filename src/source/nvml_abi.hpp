@@ -1,5 +1,5 @@
-// The part of NVML's binary interface that vramtrack calls, declared here so that no NVML header is needed to
-// build. Layouts: docs/formats/nvml.md. Only layouts and numbers live here; nvml_library.hpp calls.
+// The part of NVML's binary interface that vramtrack calls, declared here so that building needs no NVML header.
+// Layouts: docs/formats/nvml.md. This file holds only layouts and numbers; nvml_library.hpp makes the calls.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace vramtrack::nvml {
 using Device = void*;    ///< nvmlDevice_t, opaque
 using EventSet = void*;  ///< nvmlEventSet_t, opaque
 
-/// nvmlReturn_t: the values that are distinguished; any other int may occur.
+/// nvmlReturn_t: the values that vramtrack distinguishes; any other int may occur.
 enum Return : int {
   kSuccess = 0,
   kUninitialized = 1,
@@ -30,14 +30,14 @@ enum Return : int {
   kUnknown = 999,
 };
 
-/// Structures with a version word carry their size in the low 24 bits and their version above.
+/// Structures with a version word keep their size in its low 24 bits and their version above.
 constexpr std::uint32_t version_word(std::size_t size, std::uint32_t version) {
   return static_cast<std::uint32_t>(size) | (version << 24U);
 }
 
-/// usedGpuMemory when the driver does not report it.
+/// usedGpuMemory if the driver does not report it.
 constexpr std::uint64_t kNoValue = ~std::uint64_t{0};
-/// gpuInstanceId, computeInstanceId of a process on a GPU without MIG.
+/// gpuInstanceId and computeInstanceId of a process on a GPU without MIG.
 constexpr std::uint32_t kNoInstance = ~std::uint32_t{0};
 
 struct Memory {  // nvmlMemory_t: `used` includes what the driver reserves
@@ -54,23 +54,23 @@ static_assert(sizeof(MemoryV2) == 40 && offsetof(MemoryV2, total) == 8 && offset
 constexpr std::uint32_t kMemoryV2Version = version_word(sizeof(MemoryV2), 2);
 static_assert(kMemoryV2Version == 0x2000028);
 
-/// nvmlGetMemoryLimits_v1_t, of driver r615 and newer: no version word, and the cgroup is what is asked about. Its soft
+/// nvmlGetMemoryLimits_v1_t, of driver r615 and newer. It has no version word; the caller fills in the cgroup. The soft
 /// limit only ranks groups.
 struct MemoryLimits {
-  const char* cgroup;  ///< full path of its folder
+  const char* cgroup;  ///< full path of the cgroup's folder
   std::uint64_t soft, hard, used;
 };
 static_assert(sizeof(MemoryLimits) == 32 && offsetof(MemoryLimits, soft) == 8 && offsetof(MemoryLimits, hard) == 16 &&
               offsetof(MemoryLimits, used) == 24);
-constexpr std::uint64_t kNoMemoryLimit = ~std::uint64_t{0};  ///< `hard` of a group without one
+constexpr std::uint64_t kNoMemoryLimit = ~std::uint64_t{0};  ///< `hard` if the group has no limit
 
-struct ProcessV1 {  // nvmlProcessInfo_v1_t: what the unsuffixed calls write
+struct ProcessV1 {  // nvmlProcessInfo_v1_t: written by the unsuffixed calls
   std::uint32_t pid;
   std::uint64_t used;
 };
 static_assert(sizeof(ProcessV1) == 16 && offsetof(ProcessV1, used) == 8);
 
-struct ProcessV2 {  // nvmlProcessInfo_v2_t: what the _v2 and _v3 calls write
+struct ProcessV2 {  // nvmlProcessInfo_v2_t: written by the _v2 and _v3 calls
   std::uint32_t pid;
   std::uint64_t used;
   std::uint32_t gpu_instance_id, compute_instance_id;
@@ -93,7 +93,7 @@ struct ProcessUtilization {  // nvmlProcessUtilizationSample_t, per cent over on
 static_assert(sizeof(ProcessUtilization) == 32 && offsetof(ProcessUtilization, time_us) == 8 &&
               offsetof(ProcessUtilization, sm) == 16);
 
-// What nvmlDeviceGetCurrentClocksEventReasons (earlier: ...ThrottleReasons) sets.
+// The reasons that nvmlDeviceGetCurrentClocksEventReasons (earlier: ...ThrottleReasons) reports.
 constexpr std::uint64_t kReasonIdle = 0x1;
 constexpr std::uint64_t kReasonApplicationClocks = 0x2;
 constexpr std::uint64_t kReasonPowerCap = 0x4;

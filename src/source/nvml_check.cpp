@@ -13,7 +13,7 @@
 namespace vramtrack {
 namespace {
 
-/// The file behind `handle`, with links resolved.
+/// The file that `handle` was loaded from, with links resolved.
 std::string file_of(void* handle) {
   link_map* map = nullptr;
   if (::dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr || map->l_name == nullptr) return {};

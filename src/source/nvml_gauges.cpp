@@ -35,7 +35,7 @@ void GaugeReader::read_processes(NvmlLibrary& library, Device device, Timestamp 
   const int code = library.process_utilization(device, last_seen_us_, samples_);
   if (code == kNotSupported || code == kFunctionNotFound) lacking_[processes] = true;
   for (const ProcessUtilization& sample : samples_) {
-    // Some drivers return entries that were never filled.
+    // Some drivers return entries that were never filled in.
     if (sample.pid == 0 || sample.sm > 100 || sample.time_us == 0) continue;
     last_seen_us_ = std::max(last_seen_us_, sample.time_us);
     const auto known = std::find_if(busy_.begin(), busy_.end(), [&](const Busy& b) { return b.pid == sample.pid; });

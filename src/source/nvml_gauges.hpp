@@ -1,4 +1,4 @@
-// GaugeReader: one GPU's temperature, power, clock and fan, what it receives, and how busy each process keeps it.
+// GaugeReader: one GPU's temperature, power, clock, fan and received bytes, and how busy each process keeps it.
 #pragma once
 
 #include <array>
@@ -13,29 +13,29 @@
 namespace vramtrack::nvml {
 
 /// Time between two readings of one GPU's gauges: as often as a person can follow on a screen. A faster poll does not
-/// ask for them more often.
+/// read them more often.
 inline constexpr std::chrono::seconds kGaugesEvery{2};
-/// The power limit changes when somebody sets it.
+/// The power limit changes only when somebody sets it.
 inline constexpr std::chrono::seconds kPowerLimitEvery{30};
-/// The driver samples processes once a second or faster. A value that it has not repeated for this long is outdated.
+/// The driver samples processes at least once per second. A value that it has not repeated for this long is outdated.
 inline constexpr std::chrono::seconds kProcessHolds{5};
 
-/// One for each GPU and opening of the library. Not thread-safe.
+/// One per GPU and opening of the library. Not thread-safe.
 class GaugeReader {
  public:
   GaugeReader() = default;
-  /// `index`: of the GPU; spreads the readings of many GPUs over the polls.
+  /// `index`: the GPU's index, which spreads the readings of many GPUs over the polls.
   explicit GaugeReader(unsigned index) : spread_(index % kGaugesEvery.count()) {}
 
-  /// Reads what is due; the rest keeps its value. A call that the driver lacks, or that the GPU does not support, is
-  /// not made again. Cost: up to seven calls every kGaugesEvery, else none. For one of them,
-  /// the thread sleeps for 20 ms. No allocation in the steady state.
+  /// Reads what is due; the other values stay. A call that the driver lacks, or that the GPU does not support, is not
+  /// made again. Cost: up to seven calls every kGaugesEvery, otherwise none. In one of these calls, the thread sleeps
+  /// for 20 ms. No allocation in the steady state.
   const DeviceGauges& read(NvmlLibrary& library, Device device, Timestamp now);
 
-  /// Bytes per second that the GPU receives over its bus, if the last read() has read it; else nullopt.
+  /// Bytes per second that the GPU receives over its bus; nullopt if the last read() did not read it.
   [[nodiscard]] std::optional<double> received_bytes_per_s() const { return received_bytes_per_s_; }
 
-  /// Share of time in which kernels of `pid` ran, 0..1, as of the last read(); nullopt: the driver does not report it.
+  /// Share of time in which kernels of `pid` ran, 0..1, as of the last read(); nullopt if not reported.
   [[nodiscard]] std::optional<double> process_ratio(std::uint32_t pid) const;
 
  private:

@@ -48,7 +48,7 @@ void HealthReader::read_ecc(NvmlLibrary& library, Device device, DeviceHealth& h
       health.repair_pending = remaps->pending;
       health.repair_failed = remaps->failed;
     }
-  // GPUs before Ampere retire pages instead.
+  // GPUs older than Ampere retire pages instead.
   if (lacking_[rows] && !lacking_[pages])
     health.repair_pending = answered(pages, library.page_retirement_pending(device));
 }
@@ -69,7 +69,7 @@ std::optional<DeviceHealth> HealthReader::read(NvmlLibrary& library, Device devi
   DeviceHealth nothing;
   nothing.time = now;
   const bool has_figures = !(health == nothing);
-  // That XIDs are not received means something only if the driver reports any health at all.
+  // It is significant that XIDs are not received only if the driver reports any health at all.
   if (!has_figures && !receives_xids_) return std::nullopt;
   health.hears_xids = receives_xids_;
   return health;

@@ -11,24 +11,24 @@
 namespace vramtrack::nvml {
 
 /// Time between two readings of one GPU's health. Some of the calls (the ECC counts) ask the GPU's own processor and
-/// cost more than everything else in a poll, but their values change over minutes: at a tenth of the polls they stay
+/// cost more than everything else in a poll, but their values change over minutes: made at every tenth poll, they stay
 /// within the watch's budget.
 inline constexpr std::chrono::seconds kHealthEvery{10};
 
-/// The reasons in NVML's mask as a set.
+/// Converts NVML's mask of reasons to a set.
 ThrottleSet throttle_set(std::uint64_t clock_reasons);
 
-/// One for each GPU and opening of the library. Not thread-safe.
+/// One per GPU and opening of the library. Not thread-safe.
 class HealthReader {
  public:
   HealthReader() = default;
-  /// `index`: of the GPU; spreads the readings of many GPUs over the polls. `hears_xids`: whether XIDs are received.
+  /// `index`: the GPU's index, which spreads the readings over the polls. `receives_xids`: whether XIDs are received.
   HealthReader(unsigned index, bool receives_xids)
       : spread_(index % kHealthEvery.count()), receives_xids_(receives_xids) {}
 
-  /// The health at the first call and then every kHealthEvery; else nullopt. A call that the driver lacks, or that the
-  /// GPU does not support, is not made again and leaves its values unknown; so does a failure, until the next reading.
-  /// Also nullopt when nothing at all is reported. Cost: up to nine calls.
+  /// The health at the first call and then every kHealthEvery; otherwise nullopt. A call that the driver lacks, or that
+  /// the GPU does not support, is not made again, and its values stay unknown. After a failed call, they are unknown
+  /// until the next reading. Also nullopt if nothing at all is reported. Cost: up to nine calls.
   std::optional<DeviceHealth> read(NvmlLibrary& library, Device device, Timestamp now);
 
  private:

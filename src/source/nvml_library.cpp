@@ -48,7 +48,7 @@ std::string_view meaning(int code) {
   }
 }
 
-/// What to do when NVML cannot be initialised.
+/// The remedy if NVML cannot be initialised.
 std::string_view remedy(int code) {
   switch (code) {
     case kDriverNotLoaded:
@@ -71,7 +71,7 @@ std::string describe(int code) {
   return fmt::format("{} ({})", meaning(code), code);
 }
 
-/// Entry points; null where the library has none. Listed newest first where there are several.
+/// Entry points; null if the library lacks one. If there are several versions, the newest comes first.
 struct NvmlLibrary::Symbols {
   int (*init)() = nullptr;
   int (*shutdown)() = nullptr;
@@ -203,7 +203,7 @@ Result<std::unique_ptr<NvmlLibrary>> NvmlLibrary::open(const std::string& path) 
 
 namespace {
 
-/// Calls `function` with its result last; kFunctionNotFound when the library has no such function.
+/// Calls `function` with a pointer to its result as the last argument; kFunctionNotFound if the library lacks it.
 template <class T, class Function, class... Arguments>
 Answer<T> ask(Function function, Arguments... arguments) {
   Answer<T> answer;
@@ -274,7 +274,7 @@ int NvmlLibrary::process_utilization(Device device, std::uint64_t since_us, std:
     auto count = static_cast<unsigned>(out.size());
     code = symbols_->process_utilization(device, out.data(), &count, since_us);
     const bool fits = count <= out.size();
-    if (code == kInsufficientSize && fits && count != 0) break;  // it does not say how many there are
+    if (code == kInsufficientSize && fits && count != 0) break;  // it does not report how many there are
     out.resize(code == kSuccess ? std::min<std::size_t>(count, out.size()) : std::size_t{count} + kFirstRoom);
   }
   if (code != kSuccess) out.clear();

@@ -1,4 +1,4 @@
-// NvmlLibrary: libnvidia-ml.so.1 opened at run time, with the calls vramtrack makes, newest form first.
+// NvmlLibrary: libnvidia-ml.so.1, opened at run time, with the calls vramtrack makes, newest form first.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace vramtrack::nvml {
 
-/// What a call gave: the driver's return code, and the value when that is kSuccess.
+/// The result of a call: the driver's return code, and the value if the code is kSuccess.
 template <class T>
 struct Answer {
   int code = kSuccess;
@@ -20,13 +20,13 @@ struct Answer {
   explicit operator bool() const { return code == kSuccess; }
 };
 
-/// "GPU is lost (15)": for messages.
+/// "GPU is lost (15)", for messages.
 std::string describe(int code);
 
 struct MemoryReading {
   std::uint64_t total = 0;
   std::uint64_t used = 0;
-  std::optional<std::uint64_t> reserved;  ///< only in version 2; in version 1 `used` includes it
+  std::optional<std::uint64_t> reserved;  ///< only from version 2; in version 1 `used` includes it
 };
 
 struct MigMode {
@@ -37,32 +37,32 @@ struct RowRemaps {
   unsigned corrected = 0;    ///< rows replaced after corrected errors
   unsigned uncorrected = 0;  ///< rows replaced after uncorrected errors
   bool pending = false;      ///< some will be replaced at the next reset
-  bool failed = false;       ///< there was no spare row
+  bool failed = false;       ///< no spare row was left
 };
 
-/// The lists of processes a device keeps.
+/// The lists of processes that the driver keeps per device.
 enum class ProcessList : std::uint8_t { compute, graphics, mps };
 
-/// Signature shared by all versions of the process calls; the version decides what the entries look like.
+/// Signature shared by all versions of the process calls; the version determines the layout of the entries.
 using ProcessCall = int (*)(Device, unsigned* count, void* entries);
 /// In bytes; 0: none.
 struct MemoryLimit {
-  std::uint64_t hard_bytes = 0;  ///< where it ends
-  std::uint64_t soft_bytes = 0;  ///< above it, the group's processes are the first to be ended for others
+  std::uint64_t hard_bytes = 0;  ///< above it, allocations fail
+  std::uint64_t soft_bytes = 0;  ///< above it, the group's processes are the first to be killed to make room for others
 };
 
-/// A process call with the expected layout of its entries. `version` 1..3; 0: the library has none.
+/// A process call with the expected layout of its entries. `version`: 1..3, or 0 if the library has none.
 struct ProcessCallChoice {
   ProcessCall call = nullptr;
   int version = 0;
 };
 
-/// Owns the open library and its initialisation: the destructor shuts NVML down and closes the library, so that
-/// reopening finds a replaced driver. Not thread-safe. Every method is one call into the driver.
+/// Owns the open library and its initialisation. The destructor shuts NVML down and closes the library, so that
+/// reopening finds a replaced driver. Not thread-safe. Every method makes one call into the driver.
 class NvmlLibrary {
  public:
-  /// Opens `path` (with the loader's search if it has no slash), finds the symbols and initialises NVML.
-  /// The Error says what is missing and what to do.
+  /// Opens `path` (searched for by the loader if it has no slash), finds the symbols and initialises NVML. The Error
+  /// says what is missing and what to do.
   static Result<std::unique_ptr<NvmlLibrary>> open(const std::string& path);
   ~NvmlLibrary();
   NvmlLibrary(const NvmlLibrary&) = delete;
@@ -73,10 +73,10 @@ class NvmlLibrary {
   Answer<std::string> uuid(Device device);
   Answer<std::string> name(Device device);
   Answer<std::string> pci_bus_id(Device device);
-  /// Version 2, or version 1 if 2 is not available; the choice is kept.
+  /// Uses version 2, or version 1 if 2 is not available, and keeps to that choice.
   Answer<MemoryReading> memory(Device device);
-  /// What limits memory of `device` for the processes of a cgroup, by the driver's own count (r615 and newer).
-  /// kNotFound: it has no limit. kFunctionNotFound: an older driver. kNotSupported: either, and MIG.
+  /// The limit on the memory of `device` for the processes of a cgroup, by the driver's own count (r615 and newer).
+  /// kNotFound: no limit. kFunctionNotFound: an older driver. kNotSupported: an older driver, or MIG.
   Answer<MemoryLimit> memory_limit(Device device, const std::string& cgroup_folder);
   Answer<Utilization> utilization(Device device);
 
@@ -85,12 +85,12 @@ class NvmlLibrary {
   Answer<unsigned> power_limit_milliwatts(Device device);
   Answer<unsigned> sm_clock_megahertz(Device device);
   Answer<unsigned> fan_percent(Device device);
-  /// What the GPU receives over its bus. The driver counts for 20 ms, in which the caller sleeps.
+  /// The GPU's receive rate over its bus. The driver counts for 20 ms, during which the caller sleeps.
   Answer<unsigned> received_kilobytes_per_s(Device device);
-  /// Replaces `out` by the samples the driver has taken since `since_us` (a time_us of an earlier one; 0: all).
+  /// Replaces `out` with the samples the driver has taken since `since_us` (the time_us of an earlier sample; 0: all).
   /// kNotFound: there are none. Makes a second call if `out` was too small; `out` keeps its capacity.
   int process_utilization(Device device, std::uint64_t since_us, std::vector<ProcessUtilization>& out);
-  /// The mask of kReason...
+  /// The mask of kReason... bits.
   Answer<std::uint64_t> clock_reasons(Device device);
   Answer<bool> ecc_enabled(Device device);
   Answer<std::uint64_t> ecc_errors(Device device, EccKind kind, EccCounter counter);
@@ -105,15 +105,15 @@ class NvmlLibrary {
   Answer<std::uint32_t> gpu_instance_id(Device mig);
   Answer<std::uint32_t> compute_instance_id(Device mig);
 
-  /// The newest process call of this kind that has not been ruled out.
+  /// The newest process call for this list that has not been ruled out.
   [[nodiscard]] ProcessCallChoice process_call(ProcessList list) const;
-  /// Rules out the newest one for good: the library has it but the driver does not (kFunctionNotFound,
-  /// kArgumentVersionMismatch). False when none is left.
+  /// Rules out the newest call for good: the library has it but the driver does not (kFunctionNotFound,
+  /// kArgumentVersionMismatch). Returns false if none is left.
   bool strike_process_call(ProcessList list);
 
-  /// Listens for the events of `types` that `device` supports; returns the types received from now on, 0: none.
+  /// Listens for the events of `types` that `device` supports; returns the types now received (0: none).
   std::uint64_t listen(Device device, std::uint64_t types);
-  /// The next event that has already happened; never waits. nullopt: none.
+  /// The next event that has already happened, or nullopt; never waits.
   std::optional<EventData> next_event();
 
  private:

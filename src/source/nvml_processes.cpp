@@ -9,7 +9,7 @@
 namespace vramtrack::nvml {
 namespace {
 
-/// The largest pid Linux gives out (PID_MAX_LIMIT on 64-bit machines).
+/// The largest pid that Linux assigns (PID_MAX_LIMIT on 64-bit machines).
 constexpr std::uint32_t kLargestPid = 4194304;
 
 unsigned bit(ProcessList list) {
@@ -125,7 +125,7 @@ void ProcessReader::take(std::size_t count, int version, ProcessList list, std::
   for (std::size_t i = 0; i < count; ++i) {
     ProcessV2 entry{};
     entry.gpu_instance_id = entry.compute_instance_id = kNoInstance;
-    // Version 1 is the beginning of version 2.
+    // Version 1 is a prefix of version 2.
     std::memcpy(&entry, buffer_.data() + i * stride, std::min(stride, sizeof entry));
     if (entry.pid == 0) continue;
     GpuProcess process{entry.pid, entry.gpu_instance_id, entry.compute_instance_id, std::nullopt, bit(list)};

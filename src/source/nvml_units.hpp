@@ -1,4 +1,4 @@
-// What the nvml source keeps for each GPU and MIG instance it polls.
+// The state that the nvml source keeps for each GPU and MIG instance it polls.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,14 @@
 
 namespace vramtrack::nvml {
 
-/// A GPU or a MIG instance: a handle that answers memory questions.
+/// A GPU or a MIG instance: a handle that can be asked for memory.
 struct Unit {
   Device handle = nullptr;
   std::string uuid;
   SeriesId used{};
   std::optional<SeriesId> reserved;
-  std::size_t watched = 0;      ///< its number in the ProcessWatch
-  bool warned = false;          ///< a warning was given that its memory cannot be read, or is the host's
+  std::size_t watched = 0;      ///< index in the ProcessWatch
+  bool warned = false;          ///< warned that its memory cannot be read, or is the host's
   bool has_own_memory = false;  ///< the driver has reported its memory
 };
 

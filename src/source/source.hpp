@@ -1,4 +1,4 @@
-// Source: where samples come from. One of the three interfaces chosen at run time.
+// Source: where samples come from. One of the three interfaces that are chosen at run time.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@
 
 namespace vramtrack {
 
-/// What a source reports besides samples: nothing broken is dropped silently.
+/// What a source reports besides samples, so that nothing broken is dropped silently.
 struct SourceNotes {
   std::uint64_t skipped_lines = 0;         ///< lines of a recording that could not be read
   std::vector<std::string> first_skipped;  ///< the first few: "file:line: reason"
-  std::vector<std::string> warnings;       ///< assumptions made, things not visible, and what to do
+  std::vector<std::string> warnings;       ///< assumptions made, things not visible, and remedies
 };
 
 enum class Progress : std::uint8_t { more, end };
 
-/// A stream of samples. Not thread-safe; polled from the one writer thread.
+/// A stream of samples. Not thread-safe; polled by the single writer thread.
 class Source {
  public:
   Source() = default;
@@ -32,18 +32,18 @@ class Source {
   Source& operator=(const Source&) = delete;
   virtual ~Source() = default;
 
-  /// Appends what is new to `out` (not cleared here).
-  /// A live source reads the hardware once and stamps everything with `now`; it returns an Error only
-  /// for a persistent problem that the user should know of (the caller keeps polling), and never for a lost
-  /// GPU, which is a `device_lost` event. A recorded source ignores `now` and appends its next stretch
-  /// (any number of samples, in time order over all of its series); `end` when there is no more.
+  /// Appends new samples to `out`, which is not cleared here. A live source reads the hardware once and stamps
+  /// everything with `now`; it returns an Error only for a persistent problem that the user should know of (the caller
+  /// keeps polling), and never for a lost GPU, which is a `device_lost` event. A recorded source ignores `now` and
+  /// appends its next stretch (any number of samples, in time order over all of its series); it returns `end` when
+  /// there is no more.
   virtual Result<Progress> poll(Timestamp now, Batch& out) = 0;
 
   [[nodiscard]] virtual const SourceNotes& notes() const = 0;
 };
 
-/// A live source as registered in sources.def. `make` opens it on `catalog`, which must outlive it;
-/// an Error says why there is nothing to read here (no driver, no such GPU) and what to do.
+/// A live source as registered in sources.def. `make` opens it with `catalog`, which must outlive it; an Error says why
+/// there is nothing to read here (no driver, no such GPU) and what to do.
 struct SourceInfo {
   std::string_view name;
   std::string_view help;

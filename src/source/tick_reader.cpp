@@ -28,7 +28,7 @@ Tick* TickReader::next() {
   return next_ == waiting_ ? nullptr : &queue_[next_++];
 }
 
-/// What happened before the instant at which another watch begins belongs to the previous watch.
+/// Anything that happened before the instant at which another watch begins belongs to the previous watch.
 void TickReader::keep(Batch& tick, Timestamp time) {
   auto from = tick.events.begin();
   for (auto at = from; at != tick.events.end(); ++at) {
@@ -42,7 +42,7 @@ void TickReader::keep(Batch& tick, Timestamp time) {
   push(tick, time);
 }
 
-/// Takes the batch in exchange for the memory of a tick that is over.
+/// Swaps the batch for the memory of a tick that is no longer needed.
 void TickReader::push(Batch& batch, Timestamp time) {
   if (waiting_ == queue_.size()) queue_.emplace_back();
   Tick& tick = queue_[waiting_++];

@@ -1,5 +1,5 @@
-// read_ticks(): a recording or a simulation, tick by tick, as a live watch would have seen it. The only way from a
-// recorded source to an engine, apart from top's playback, which stops between any two ticks and so holds the
+// read_ticks(): a recording or a simulation, tick by tick, as a live watch would have seen it. This is the only way
+// from a recorded source to an engine, except for top's playback, which can stop between any two ticks and so uses the
 // TickReader itself.
 #pragma once
 
@@ -15,15 +15,15 @@
 
 namespace vramtrack {
 
-/// Whether a watch begins that did not continue the previous one of its store.
+/// Whether the event starts a watch that does not continue the previous one in its store.
 bool starts_anew(const Event& event);
 
 /// All samples of one instant, and the events up to it.
 struct Tick {
   Timestamp time;
   Batch batch;
-  /// A store holds one watch after another. With this tick a watch begins that did not continue the previous one:
-  /// whatever judges the samples must forget what came before. Never true for the first tick.
+  /// A store holds one watch after another. True if this tick starts a watch that does not continue the previous one:
+  /// any code that judges the samples must then forget what came before. Never true for the first tick.
   bool starts_anew = false;
 };
 
@@ -33,10 +33,10 @@ class TickReader {
   /// `source` must outlive the reader.
   explicit TickReader(Source& source) : source_(source) {}
 
-  /// The next tick; nullptr at the end, and when reading failed: see broken(). The tick is valid until the next call,
-  /// and its parts may be moved from. O(samples).
+  /// The next tick; nullptr at the end, or if reading failed (see broken()). The tick is valid until the next call, and
+  /// its parts may be moved from. O(samples).
   Tick* next();
-  /// Why the recording could not be read to its end. What was read before has been handed over.
+  /// Why the recording could not be read to its end, if so. Everything read before has been handed over.
   [[nodiscard]] const std::optional<Error>& broken() const { return broken_; }
 
  private:
@@ -47,7 +47,7 @@ class TickReader {
   Ticks ticks_;
   Batch stretch_;
   std::vector<Tick>
-      queue_;  ///< the ticks from next_ to waiting_ are still to come; the memory of the others is used again
+      queue_;  ///< ticks from next_ to waiting_ are still to be handed over; the memory of the others is reused
   std::size_t next_ = 0;
   std::size_t waiting_ = 0;
   std::optional<Error> broken_;
@@ -57,30 +57,30 @@ class TickReader {
 
 /// Receives the ticks of a recording.
 struct TickTaker {
-  /// May be empty. Called before anything is done with a tick, and returns when it is due; false: stop here.
+  /// May be empty. Called before a tick is used; returns when the tick is due, or false to stop there.
   std::function<bool(const Tick&)> wait;
-  /// Before a tick with which a watch begins that did not continue the previous one: forget what came before.
+  /// Called before a tick that starts a watch that does not continue the previous one: forget what came before.
   std::function<void(Tick&)> begin_anew;
-  /// False: it needs no more. The tick's parts may be moved from.
+  /// Returns false if it needs no more ticks. The tick's parts may be moved from.
   std::function<bool(Tick&)> take;
 };
 
 /// What was read, whether or not it was in the range.
 struct TicksRead {
   std::optional<Timestamp> first;
-  std::optional<Timestamp> last;  ///< at or after the range's end: there may be more
-  bool at_end = false;            ///< nothing was left: neither the range nor the taker ended it before
-  std::optional<Error> broken;    ///< why it could not be read to its end; what was read before has been handed over
+  std::optional<Timestamp> last;  ///< at or after the range's end; there may be more
+  bool at_end = false;            ///< nothing was left: neither the range nor the taker ended the reading
+  std::optional<Error> broken;    ///< why reading failed; everything read before has been handed over
 };
 
-/// What the recording holds, of which nothing was in `range`: "from A to B", or "from A and later" where the range's
-/// end ended the reading. Empty: nothing was read.
+/// The extent of a recording that has nothing in `range`: "from A to B", or "from A and later" if reading stopped at
+/// the range's end. Empty if nothing was read.
 std::string extent_words(const TicksRead& read, const TimeRange& range, const Catalog& catalog);
 
-/// Hands over the ticks of `source` in `range` until its end, an error, or until `taker` needs no more.
+/// Hands over the ticks of `source` in `range`, until the source ends or fails, or `taker` needs no more.
 TicksRead read_ticks(Source& source, const TickTaker& taker, const TimeRange& range = {});
 
-/// What a source noted, for people: its warnings and the lines that it skipped.
+/// The notes of a source, for people: its warnings and the lines that it skipped.
 std::vector<std::string> warnings_of(const SourceNotes& notes);
 
 }  // namespace vramtrack

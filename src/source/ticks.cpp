@@ -37,7 +37,7 @@ bool Ticks::add(const Batch& batch, const Take& take) {
   }
   readings_until(Timestamp::max());
   if (next_event == batch.events.size()) return true;
-  // Events after the last sample belong to no tick of samples; only the instant before them is complete.
+  // Events after the last sample do not belong to its tick; only the instant before them is complete.
   if (!tick_.samples.empty() && !hand_over(take)) return false;
   time_ = batch.events.back().time;
   events_until(Timestamp::max());

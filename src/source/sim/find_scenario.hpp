@@ -1,4 +1,4 @@
-// Finds a scenario by what was typed: the name of a built-in one, or a file.
+// Finds a scenario by name (a built-in one) or by file.
 #pragma once
 
 #include <string>

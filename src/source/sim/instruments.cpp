@@ -14,7 +14,7 @@ namespace {
 constexpr double kHealthEvery_s = 10;
 constexpr double kTau = 6.283185307179586;
 
-/// Board power in watts of the cards that scenarios name; other cards get the last value.
+/// Board power, in watts, of the cards that scenarios name; other cards get the last value.
 constexpr std::array<std::pair<std::string_view, double>, 9> kPower = {{{"H100", 700},
                                                                         {"H200", 700},
                                                                         {"A100", 400},
@@ -31,7 +31,7 @@ double power_limit_watts(std::string_view name) {
       ->second;
 }
 
-/// A desktop's or workstation's card has a fan, and a desktop's has no ECC; a server's card is cooled by the server.
+/// A card in a desktop or workstation has a fan, and one in a desktop has no ECC; the server cools a server's card.
 bool is_desktop(std::string_view name) {
   return name.find("GeForce") != std::string_view::npos;
 }
@@ -39,7 +39,7 @@ bool has_fan(std::string_view name) {
   return is_desktop(name) || name.find("RTX") != std::string_view::npos;
 }
 
-/// A fixed value for `name` in a stream, 0..1, always the same.
+/// A value for `name` in a stream, 0..1, which is always the same.
 double own(std::uint64_t stream, std::string_view name) {
   return Random(substream(stream, name)).uniform();
 }
@@ -49,7 +49,7 @@ double own(std::uint64_t stream, std::string_view name) {
 ProcessLoad simulated_load(const Scenario& scenario, const Run& run, const Holding& holding, double t_s) {
   const std::uint64_t stream = substream(substream(run.stream, "load"), holding.device);
   const double phase = own(stream, "phase");
-  // Two waves of different lengths: batches, and whatever else makes a load vary.
+  // Two waves of different lengths: batches, and anything else that makes a load vary.
   const double wave = 0.5 * std::sin(kTau * (t_s / 37 + phase)) + 0.5 * std::sin(kTau * (t_s / 211 + 2 * phase));
   ProcessLoad load;
   // A process that holds little does little: a notebook, a debugger.

@@ -1,5 +1,5 @@
 // Instruments: what a simulated machine shows besides memory: temperature, power, fan, and how busy each process is.
-// Made up but plausible, and the same for the same scenario and time; no detector reads it.
+// The values are made up but plausible, and equal for equal scenarios and times; no detector reads them.
 #pragma once
 
 #include "core/sample.hpp"
@@ -7,10 +7,10 @@
 
 namespace vramtrack::sim {
 
-/// What `run` does on one device at `t_s`.
+/// The load that `run` puts on one device at `t_s`.
 ProcessLoad simulated_load(const Scenario& scenario, const Run& run, const Holding& holding, double t_s);
 
-/// The instruments of a device, and occasionally its health. `busy_ratio`: the load of all its processes, at most 1.
+/// The instruments of a device and, less often, its health. `busy_ratio`: the load of all its processes, at most 1.
 class Instruments {
  public:
   explicit Instruments(const Scenario& scenario) : scenario_(scenario), health_next_s_(scenario.devices.size(), 0) {}

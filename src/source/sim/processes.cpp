@@ -144,7 +144,7 @@ double Processes::quantised(double bytes) const {
   return std::ceil(bytes / scenario_.quantum_bytes - 1e-6) * scenario_.quantum_bytes;
 }
 
-/// What a run takes of the host's memory: also on devices that share it.
+/// The host memory that a run takes, including on devices that share it.
 double Processes::of_host_bytes(const Run& run) const {
   double bytes = run.host.bytes;
   for (const Holding& holding : run.holdings)
@@ -168,7 +168,7 @@ std::optional<double> Processes::host_left_bytes(const Run& run) const {
   return left;
 }
 
-/// What all of its cgroup hold: they share its limit.
+/// The host memory of all runs in the run's cgroup, which share its limit.
 double Processes::host_bytes_of_group(const Run& run) const {
   if (run.spec->info.cgroup.empty()) return run.host.bytes;
   double bytes = 0;
@@ -182,7 +182,7 @@ std::optional<double> Processes::machine_left_bytes() const {
   return std::max(0.0, *scenario_.host_memory_bytes - host_used_bytes());
 }
 
-/// The kernel ends what holds most, of a cgroup that exceeds its limit and of a machine that has no memory left.
+/// The kernel kills the largest process of a cgroup above its limit, and of a machine that has no memory left.
 void Processes::fit_host(double t_s) {
   for (Run& run : runs_) {
     if (!run.alive || !run.spec->host_limit_bytes || host_bytes_of_group(run) <= *run.spec->host_limit_bytes) continue;
@@ -195,7 +195,7 @@ void Processes::fit_host(double t_s) {
   while (scenario_.host_memory_bytes && host_used_bytes() > *scenario_.host_memory_bytes) {
     const auto most = std::max_element(
         runs_.begin(), runs_.end(), [this](const Run& a, const Run& b) { return of_host_bytes(a) < of_host_bytes(b); });
-    if (!most->alive) return;  // the baseline alone exceeds it
+    if (!most->alive) return;  // the baseline alone exceeds the limit
     end(*most, t_s, Why::killed_by_host);
   }
 }
@@ -240,7 +240,7 @@ void Processes::fit(std::size_t device, const WallSpec* wall, double t_s) {
     Run* asking = nullptr;
     Holding* asked = nullptr;
     double walled_bytes = 0;
-    // A wall that has moved takes nothing away: what grows fails.
+    // A wall that has moved takes no memory away; only growth fails.
     double most = wall != nullptr ? 0 : -kNever_s;
     for (Run& run : runs_)
       for (Holding& holding : run.holdings) {

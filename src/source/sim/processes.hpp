@@ -1,4 +1,4 @@
-// The simulated processes of a scenario: when each one runs, what it holds, and which one an OOM ends.
+// The simulated processes of a scenario: when each one runs, what it holds, and which one is killed by an OOM.
 #pragma once
 
 #include <cstdint>
@@ -27,13 +27,13 @@ struct Holding {
   SeriesId allocated_id{};
 };
 
-/// What one run holds of the host's memory.
+/// The host memory that one run holds.
 struct HostPart {
   std::vector<Holding::Part> parts;
   double bytes = 0;
 };
 
-/// One process as the system would see it; a restart is the next run in the same place.
+/// One process as the system would see it; after a restart, the next run takes its place.
 struct Run {
   const ProcessSpec* spec = nullptr;
   std::size_t rank = 0;
@@ -48,12 +48,12 @@ struct Run {
   std::uint64_t start_ticks = 0;
   std::vector<Holding> holdings;
   HostPart host;
-  bool limit_reported = false;    ///< where its host memory ends
+  bool limit_reported = false;    ///< that its host memory has a limit
   bool failure_reported = false;  ///< that an allocation failed
   bool age_reported = false;
-  double read_bytes = 0;   ///< so far, as emitted
-  double grown_bytes = 0;  ///< what it held when that was last emitted
-  double read_at_s = 0;    ///< when
+  double read_bytes = 0;   ///< total so far, as emitted
+  double grown_bytes = 0;  ///< what it held when read_bytes was last emitted
+  double read_at_s = 0;    ///< when that was
 };
 
 struct Ending {
@@ -78,17 +78,17 @@ class Processes {
   /// each wall and on each device, the allocation of the process that has grown most since the last tick fails.
   void advance(double t_s);
 
-  /// All runs; those not alive hold nothing.
+  /// All runs; those that are not alive hold nothing.
   std::deque<Run>& runs() { return runs_; }
-  /// Baseline plus what all processes hold; at most the capacity.
+  /// The baseline plus the memory of all processes, at most the capacity.
   [[nodiscard]] double used_bytes(std::size_t device) const { return used_bytes_[device]; }
-  /// How much a run's host memory can still grow; nullopt if unlimited.
+  /// How much more host memory a run can take; nullopt if unlimited.
   [[nodiscard]] std::optional<double> host_left_bytes(const Run& run) const;
-  /// Likewise all that the machine has left.
+  /// The same for the machine as a whole.
   [[nodiscard]] std::optional<double> machine_left_bytes() const;
-  /// Processes that have reported since the last call that an allocation failed, each once.
+  /// Processes that have reported a failed allocation since the last call, each once.
   std::vector<Failure> take_failures();
-  /// Seen processes that ended since the last call.
+  /// Reported processes that have ended since the last call.
   std::vector<Ending> take_endings();
 
  private:

@@ -1,6 +1,6 @@
-// Random numbers that are the same on every compiler and library: SplitMix64 and own transforms, because the
-// distributions of <random> are not specified bit by bit. (G. Steele, D. Lea, C. Flood, "Fast splittable
-// pseudorandom number generators", OOPSLA 2014.)
+// Random numbers that are the same with every compiler and library: SplitMix64 and transforms of our own, because the
+// distributions of <random> are not specified bit by bit. (G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom
+// number generators", OOPSLA 2014.)
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,15 @@ class Random {
     return z ^ (z >> 31);
   }
 
-  /// Uniform in [0, 1).
+  /// Uniformly distributed in [0, 1).
   double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
   double uniform(double low, double high) { return low + (high - low) * uniform(); }
-  /// A factor uniform in [1 - spread, 1 + spread].
+  /// A factor, uniformly distributed in [1 - spread, 1 + spread].
   double around_one(double spread) { return 1 + spread * (2 * uniform() - 1); }
   /// Standard normal (Box-Muller; always takes two numbers, so that streams stay aligned).
   double normal();
   double exponential(double mean);
-  /// Between `low` and `high`, uniform on a logarithmic scale. REQUIRES 0 < low <= high.
+  /// Between `low` and `high`, uniformly on a logarithmic scale. REQUIRES: 0 < low <= high.
   double log_uniform(double low, double high);
 
  private:

@@ -16,7 +16,7 @@ constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 constexpr double kMaxTime_s = 400.0 * 86400;
 constexpr double kMaxBytes = 1e15;
 constexpr double kMaxEvents = 2e7;
-constexpr double kMaxDevices = 4096;  ///< of one table
+constexpr double kMaxDevices = 4096;  ///< in one table
 constexpr std::string_view kPatterns = "none|gradual_leak|sudden_spike|cyclic|step_increase|unknown";
 
 /// A shape with so many events that a tick would take seconds is a mistake in the scenario.
@@ -65,7 +65,7 @@ std::optional<ShapeSpec> read_shape(const toml::table& table, const std::string&
   return spec;
 }
 
-/// Reads a process's identity; the same keys for [[process]] and [[tenants]].
+/// Reads a process's identity; the keys are the same for [[process]] and [[tenants]].
 ProcessInfo read_info(TableReader& reader) {
   ProcessInfo info;
   info.pid = static_cast<std::uint32_t>(reader.number("pid", Unit::count, 0, 0, 4194303));
@@ -286,7 +286,7 @@ Scenario read_scenario(const toml::table& table, Mistakes& mistakes) {
   for (const toml::table* device : reader.tables("device")) read_devices(*device, s.devices, mistakes);
   if (s.devices.empty()) {
     mistakes.add(table.source(), "scenario: needs at least one [[device]] with its capacity_bytes");
-    s.devices.emplace_back();  // so that positions below refer to something
+    s.devices.emplace_back();  // so that the positions below refer to a device
   }
   const auto processes = reader.tables("process");
   for (std::size_t i = 0; i < processes.size(); ++i) s.processes.push_back(read_process(*processes[i], i, s, mistakes));
@@ -328,7 +328,7 @@ Result<Scenario> parse_scenario(std::string_view text, std::string_view file_nam
   }
 }
 
-/// Enough for thousands of processes, each described by hand.
+/// Enough for thousands of processes described by hand.
 constexpr std::size_t kMostScenarioBytes = 4U << 20U;
 
 Result<Scenario> load_scenario(const std::string& path) {

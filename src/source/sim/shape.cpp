@@ -13,7 +13,7 @@ namespace vramtrack::sim {
 
 namespace {
 
-/// Applies what every shape has: onset, until, release, and periodic partial release.
+/// Applies what all shapes have in common: onset, until, release, and periodic partial release.
 struct Framed {
   Curve curve;
   double neutral, onset_s, until_s, release_s, release_every_s, release_share;

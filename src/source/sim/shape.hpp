@@ -14,11 +14,11 @@
 
 namespace vramtrack::sim {
 
-/// How a parameter is written: a plain number in the unit of its name, or a string with a unit.
+/// How a parameter is written: a plain number in the unit that its name states, or a string with a unit.
 enum class Unit {
-  bytes,        ///< "512MiB"; a plain factor where the shape multiplies
+  bytes,        ///< "512MiB"; a plain factor if the shape multiplies
   seconds,      ///< "90s", "2h"
-  interval_s,   ///< seconds between events; together with the duration it bounds their number
+  interval_s,   ///< seconds between events; with the duration, it bounds their number
   bytes_per_s,  ///< "12.4MiB/min"
   per_s,        ///< events per second, "3/min"
   ratio,        ///< a plain number
@@ -38,13 +38,13 @@ struct Parameter {
   [[nodiscard]] bool required() const { return fallback != fallback; }
 };
 
-/// The memory a shape contributes, in bytes, `t_s` seconds after its onset. REQUIRES: t_s >= 0 and never less
-/// than in the call before. The draws of event-like shapes do not depend on how often it is called.
+/// The memory that a shape contributes, in bytes, `t_s` seconds after its onset. REQUIRES: t_s >= 0, and never less
+/// than in the previous call. The events of event-like shapes do not depend on how often it is called.
 using Curve = std::function<double(double t_s)>;
 
 struct ShapeKind;
 
-/// One shape of a scenario, as parsed. Times are seconds since its process started.
+/// One shape of a scenario, as parsed. Times are in seconds since its process started.
 struct ShapeSpec {
   const ShapeKind* kind = nullptr;
   std::vector<double> values;  ///< in the order of kind->parameters
@@ -53,7 +53,7 @@ struct ShapeSpec {
   double onset_s = 0;          ///< contributes nothing before this
   double until_s = std::numeric_limits<double>::infinity();    ///< constant from here on
   double release_s = std::numeric_limits<double>::infinity();  ///< gives everything back here
-  double release_every_s = 0;  ///< gives `release_share` of what it holds back this often; 0: never
+  double release_every_s = 0;  ///< interval at which it gives back `release_share` of what it holds; 0: never
   double release_share = 0;
   int only_rank = -1;  ///< only in this rank (position in `devices`) of a one_per_device process
 
@@ -68,11 +68,11 @@ struct ShapeKind {
   Curve (*make)(const ShapeSpec& spec, Random random);
 };
 
-/// Every kind, in the order of shapes.def; nullptr for an unknown name.
+/// Every kind, in the order of shapes.def. find_shape_kind() returns nullptr for an unknown name.
 std::span<const ShapeKind* const> shape_kinds();
 const ShapeKind* find_shape_kind(std::string_view name);
 
-/// A curve with the common keys of ShapeSpec applied (onset, until, releases); takes seconds since the process
+/// A curve with the common keys of ShapeSpec applied (onset, until, releases); it takes the seconds since the process
 /// started. A shape that contributes nothing is 1 if it multiplies and 0 if it adds.
 Curve make_curve(const ShapeSpec& spec, Random random);
 

@@ -38,7 +38,7 @@ constexpr std::array kDiurnal{Parameter{"low_bytes", Unit::bytes, 0}, Parameter{
                               Parameter{"day_s", Unit::seconds, 86400, 1}, Parameter{"peak_s", Unit::seconds, 43200},
                               Parameter{"sharpness", Unit::ratio, 1, 0.1, 10}};
 
-/// floor and peak are linear in time; one cycle goes from the floor to the peak.
+/// floor and peak are linear in time; one cycle rises from the floor to the peak.
 ///
 ///   peak  -----/|----/|     slope: leak
 ///             / |   / |
@@ -83,7 +83,7 @@ struct Sawtooth {
   }
 };
 
-/// Garbage grows until a threshold, then is collected down to what is kept (which a leak raises each time).
+/// Garbage grows up to a threshold, then is collected down to the memory that is kept (which a leak raises each time).
 struct Gc {
   double keep, threshold, rate, threshold_spread, rate_spread, leak;
   Random random;
@@ -93,7 +93,7 @@ struct Gc {
 
   void begin_cycle() {
     cycle_rate = rate * random.around_one(rate_spread);
-    // A threshold below what is kept means a collection at almost every allocation.
+    // A threshold below the kept memory means a collection at almost every allocation.
     cycle_s = std::max((threshold * random.around_one(threshold_spread) - keep) / cycle_rate, 0.1);
   }
   double operator()(double t_s) {

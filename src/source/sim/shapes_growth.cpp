@@ -43,7 +43,7 @@ struct Staircase {
   }
 };
 
-/// Compound Poisson: every request leaks with a probability, by a fixed or exponential amount.
+/// Compound Poisson: every request leaks with some probability, by a fixed or exponentially distributed amount.
 struct Requests {
   double leaks_per_s, leak_bytes;
   bool fixed;

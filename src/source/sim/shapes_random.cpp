@@ -41,7 +41,7 @@ struct Wander {
   }
 };
 
-/// Steps of either sign, reflected at two walls; starts in the middle.
+/// Steps of either sign, reflected at two walls; it starts in the middle.
 struct RandomWalk {
   double step, every_s, low, high;
   Random random;
@@ -98,7 +98,7 @@ struct Serving {
   }
 };
 
-/// Adapters in slots; a swap loads the new one before the old one goes. Active and idle stretches alternate.
+/// Adapters in slots; a swap loads the new one before it drops the old one. Active and idle stretches alternate.
 struct Lora {
   double adapter_bytes, spread, every_s, overlap_s, active_s, idle_s, leak;
   Random random;

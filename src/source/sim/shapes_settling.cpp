@@ -47,7 +47,7 @@ void scale_to(std::vector<Steps::Step>& steps, double bytes) {
   for (Steps::Step& step : steps) step.bytes *= bytes / sum;
 }
 
-/// A caching allocator with batches of varying size keeps memory for the largest it has seen.
+/// A caching allocator with batches of varying size keeps enough memory for the largest it has seen.
 struct RunningMax {
   double typical, every_s, sigma, max;
   Random random;
@@ -101,7 +101,7 @@ Curve make_warm_up(const ShapeSpec& s, Random) {
   };
 }
 
-/// The large steps come first, at times uniform over the span: an allocator finding its working set.
+/// The large steps come first, at times uniform over the span, as when an allocator finds its working set.
 Curve make_settling(const ShapeSpec& s, Random random) {
   Steps curve;
   double weight = 1;

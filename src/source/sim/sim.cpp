@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kNever_s = std::numeric_limits<double>::infinity();
 
-/// When and with which stamp the next reading is taken: jitter, drops, duplicates, gaps, clock steps.
+/// When the next reading is taken, and with which stamp: jitter, drops, duplicates, gaps, clock steps.
 class Sampling {
  public:
   explicit Sampling(const Scenario& scenario)
@@ -32,13 +32,13 @@ class Sampling {
 
   struct Tick {
     double t_s = 0;      ///< true time since the scenario's start
-    double stamp_s = 0;  ///< what the clock says
+    double stamp_s = 0;  ///< what the clock shows
     bool seen = true;    ///< false: dropped, or in a gap
   };
 
   [[nodiscard]] bool done() const { return index_ >= ticks_; }
 
-  /// Makes three draws per tick whatever is switched on, so that one setting does not affect the others.
+  /// Makes three draws per tick whichever settings are on, so that one setting does not affect the others.
   Tick next() {
     Tick tick;
     const double offset = scenario_.jitter * (random_.uniform() - 0.5);
@@ -222,7 +222,7 @@ class Simulation final : public Source {
     }
   }
 
-  /// Each wall of each process that is seen, and where it has moved since.
+  /// Emits each wall of each process that is seen, and each later move.
   void emit_walls(double t_s, Batch& out) {
     for (std::size_t i = 0; i < scenario_.walls.size(); ++i) {
       const WallSpec& wall = scenario_.walls[i];
@@ -259,7 +259,7 @@ class Simulation final : public Source {
       if (!lost_[i]) out.readings.push_back(instruments_.read(i, busy_[i], t_s, time_));
   }
 
-  /// After the memory of the tick, as a live watch does.
+  /// Emitted after the memory of the tick, as in a live watch.
   void emit_facts(double t_s, Batch& out) {
     std::vector<std::optional<double>> rests(scenario_.devices.size());
     for (Run& run : processes_.runs()) {
@@ -284,7 +284,7 @@ class Simulation final : public Source {
         if (const DeviceInfo& device = scenario_.devices[i].info; device.shares_host_memory && !lost_[i])
           out.samples.push_back(
               {time_, catalog_.intern({Metric::host_available, device.id, 0, 0}), static_cast<std::uint64_t>(*left)});
-    // A device is busy while any of its processes works. One whose processes have ended rests.
+    // A device is busy while any of its processes works, and idle once its processes have ended.
     for (std::size_t i = 0; i < rests.size(); ++i) {
       if (rests[i]) busy_reported_[i] = true;
       if (!busy_reported_[i] || lost_[i]) continue;
@@ -319,7 +319,7 @@ class Simulation final : public Source {
   static double read_so_far(Run& run, bool works, double t_s) {
     double holds = 0;
     for (const Holding& holding : run.holdings) holds += holding.used_bytes;
-    if (run.read_at_s < run.started_s) run.read_bytes = run.grown_bytes = 0;  // another run
+    if (run.read_at_s < run.started_s) run.read_bytes = run.grown_bytes = 0;  // a new run
     run.read_bytes += works ? run.spec->reads_per_s * std::max(0.0, t_s - std::max(run.read_at_s, run.started_s))
                             : *run.spec->read_share * std::max(0.0, holds - run.grown_bytes);
     run.grown_bytes = std::max(run.grown_bytes, holds);
@@ -348,8 +348,8 @@ class Simulation final : public Source {
   Sampling sampling_;
   Processes processes_;
   Instruments instruments_;
-  std::vector<double> busy_;         ///< by device: share of time in which one of its processes works
-  std::vector<bool> busy_reported_;  ///< by device: whether its utilisation is reported
+  std::vector<double> busy_;         ///< per device: share of time in which one of its processes works
+  std::vector<bool> busy_reported_;  ///< per device: whether its utilisation is reported
   std::vector<SeriesId> device_used_;
   std::vector<SeriesId> device_reserved_;
   std::vector<bool> lost_;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::sys_days kRelativeBegin{std::chrono::year{2026} / 1 / 1};
 
-/// "2026/01/05 08:00:00.000Z": unlike nvidia-smi's, with its zone, so that it is read alike on every machine.
+/// "2026/01/05 08:00:00.000Z": unlike nvidia-smi's, with a zone, so that it means the same on every machine.
 std::string smi_stamp(Timestamp time, bool relative) {
   if (relative) time += kRelativeBegin.time_since_epoch();
   std::string stamp = iso8601(time);
@@ -25,7 +25,7 @@ std::string smi_stamp(Timestamp time, bool relative) {
   return relative ? stamp : stamp + 'Z';
 }
 
-/// A comma within a value would end its column.
+/// A comma within a value would split its column.
 std::string field(std::string_view text) {
   std::string out = printable(text);
   std::replace(out.begin(), out.end(), ',', ' ');

@@ -15,8 +15,8 @@ namespace vramtrack {
 
 class SmiCsv {
  public:
-  /// Creates the files; an empty path leaves that log out. Relative times are written as if they had begun
-  /// on 2026-01-01.
+  /// Creates the files; an empty path omits that log. Relative times are written as if they had begun on
+  /// 2026-01-01.
   static Result<SmiCsv> create(const std::string& device_path, const std::string& process_path);
 
   void write(const Batch& tick, const Catalog& catalog);
@@ -26,7 +26,7 @@ class SmiCsv {
  private:
   std::optional<OutputFile> devices_;
   std::optional<OutputFile> processes_;
-  std::map<std::string, long> busy_percent_;  ///< of each device, as last sampled
+  std::map<std::string, long> busy_percent_;  ///< per device, as last sampled
 };
 
 }  // namespace vramtrack

@@ -46,7 +46,7 @@ Result<double> parse_per_time(std::string_view text, bool bytes) {
     if (!size) return wrong();
     value = static_cast<double>(*size);
   } else {
-    // The duration parser takes a bare count, "3", as three seconds.
+    // The duration parser reads a bare count, "3", as three seconds.
     const Result<double> count = parse_duration_s(amount);
     if (!count) return wrong();
     value = *count;
@@ -70,7 +70,7 @@ Result<double> parse_in(Unit unit, std::string_view text) {
   }
 }
 
-/// A bound, written as a person would.
+/// A bound as a person would write it.
 std::string bound(double value, Unit unit) {
   if (unit == Unit::seconds || unit == Unit::interval_s) return fmt::format("{} s", value);
   return fmt::format("{}", value);

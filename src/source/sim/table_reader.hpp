@@ -28,11 +28,11 @@ class Mistakes {
   std::uint32_t line_ = 0;
 };
 
-/// Reads keys of `table` and notes mistakes; finish() notes the keys that were never read. Each read returns the
-/// fallback when the key is absent or wrong.
+/// Reads keys of `table` and records mistakes; finish() reports the keys that were never read. Each read returns the
+/// fallback if the key is absent or wrong.
 class TableReader {
  public:
-  /// `what`: the name of the table in errors, "[[process]] 'trainer'".
+  /// `what`: the name of the table in errors, such as "[[process]] 'trainer'".
   TableReader(const toml::table& table, std::string what, Mistakes& mistakes)
       : table_(table), what_(std::move(what)), mistakes_(mistakes) {}
 
@@ -44,13 +44,13 @@ class TableReader {
   bool boolean(std::string_view key, bool fallback);
   /// The index of the key's value in `words` ("a|b|c").
   int word(std::string_view key, std::string_view words, int fallback);
-  /// Texts of an array, or one; empty when absent.
+  /// The strings of an array, or a single string; empty if absent.
   std::vector<std::string> texts(std::string_view key);
   /// A whole number or an array of them, each in [0, count).
   std::vector<std::size_t> positions(std::string_view key, std::size_t count);
-  /// An offset date-time as TOML has it.
+  /// An offset date-time as in TOML.
   const toml::date_time* date_time(std::string_view key);
-  /// The tables of an array of tables; empty when absent.
+  /// The tables of an array of tables; empty if absent.
   std::vector<const toml::table*> tables(std::string_view key);
   const toml::table* table(std::string_view key);
 
