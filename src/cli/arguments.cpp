@@ -12,7 +12,7 @@ namespace vramtrack::cli {
 
 namespace {
 
-/// Names of options that people type besides the one that is documented, for every command that has the option.
+/// Names of an option that people type besides the documented one, for every command that has the option.
 struct OtherNames {
   std::string_view name;
   std::string_view shown;

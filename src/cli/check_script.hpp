@@ -5,7 +5,7 @@
 
 namespace vramtrack::cli {
 
-/// Needs Python 3.8 or newer and its standard library alone.
+/// Needs only Python 3.8 or newer and its standard library.
 std::string_view check_script();
 
 }  // namespace vramtrack::cli

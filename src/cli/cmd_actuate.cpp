@@ -1,4 +1,4 @@
-// actuate: receives alerts of a fleet from Alertmanager, and acts through the scheduler that owns the work
+// actuate: receives a fleet's alerts from Alertmanager, and acts through the scheduler that owns the work
 // (docs/actuate.md).
 #include <fmt/format.h>
 
@@ -18,15 +18,15 @@
 namespace vramtrack::cli {
 namespace {
 
-/// A server that holds back is not waited for: other machines wait, too.
+/// Do not wait for a server that stays silent, because other machines wait, too.
 constexpr double kSilence_s = 10;
 constexpr double kWhole_s = 60;
 
 struct ActuateOptions {
   ConfigRequest config;
-  FleetOptions server;  ///< of --url; its other options keep their defaults
+  FleetOptions server;  ///< options for --url; the others keep their defaults
   act::KubernetesAccess kubernetes;
-  std::string what;  ///< "status", "reset"; empty: take alerts
+  std::string what;  ///< "status", "reset"; empty: receive alerts
   actuate::ResetRequest reset;
   bool json = false;
 };
@@ -40,7 +40,7 @@ agent::AgentClient client_of(const LayeredConfig& layers) {
   return agent::AgentClient(actuate::socket_of(folder_of(layers.config())), 10, "actuate");
 }
 
-/// Empty without --url. The server is asked how it is read when it is needed: it may be down at the start.
+/// Empty without --url. Asks the server how to read it only when needed, because it may be down at the start.
 Result<actuate::Rescan> rescan_of(const ActuateOptions& o, const Config& config) {
   if (o.server.urls.empty()) return actuate::Rescan();
   const auto servers = servers_of(o.server);
@@ -100,7 +100,7 @@ int reset(const ActuateOptions& options, const LayeredConfig& layers, Console& c
   return 0;
 }
 
-/// An option that is a setting of [actuate].
+/// Adds an option that is a setting of [actuate].
 void add_setting(Arguments& arguments, ConfigRequest& into, const char* option, const char* metavar, std::string help,
                  const char* setting) {
   arguments.option(option, metavar, std::move(help), [&into, option, setting](const std::string& word) {

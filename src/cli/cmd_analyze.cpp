@@ -1,4 +1,4 @@
-// analyze: whole recordings, one verdict per series. The contract is docs/formats/analysis.md.
+// analyze: whole recordings, one verdict per series. The output's contract is docs/formats/analysis.md.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,8 +36,8 @@ struct AnalyzeOptions {
   LogArguments logs;
 };
 
-/// Reads one recording to its end. What was read before a failure is still judged, unless the failure shows that
-/// it was misunderstood.
+/// Reads one recording to its end. Data read before a failure is still judged, unless the failure shows that it was
+/// misunderstood.
 class Analysis {
  public:
   Analysis(const AnalyzeOptions& options, const Config& config, TimeRange range, const RunHistory& history,
@@ -105,7 +105,7 @@ class Analysis {
   }
 
  private:
-  /// A later watch of a store replaces what an earlier one says about a series, but the earlier alerts are kept.
+  /// A later watch in a store replaces what an earlier one reported about a series, but the earlier alerts are kept.
   static View after(View earlier, View later) {
     for (SeriesView& was : earlier.series) {
       const auto is =
@@ -140,7 +140,7 @@ class Analysis {
   bool printed_ = false;
 };
 
-/// One unreadable file must not prevent the verdict on the others: it is named, and the rest is planned without it.
+/// One unreadable file must not prevent verdicts on the others: it is reported, and the rest is planned without it.
 Result<std::vector<RecordedPart>> plan_readable(const std::vector<std::string>& files, const RecordedOptions& options,
                                                 Console& console, int& exit_code) {
   const RecordedInfo& kind = recorded_at(files.front());
@@ -160,7 +160,7 @@ Result<std::vector<RecordedPart>> plan_readable(const std::vector<std::string>& 
     else
       console.error("cannot read the logs: " + alone.error().message);
   }
-  // Each file is readable on its own: the fault is in how they are combined.
+  // Each file is readable on its own, so the fault is in how they are combined.
   if (readable.size() == files.size()) return all;
   exit_code = kFailed;
   if (readable.empty()) return std::vector<RecordedPart>{};

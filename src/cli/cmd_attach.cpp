@@ -18,10 +18,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kFailed = 2;
 constexpr double kLongest_s = 3500;  ///< the program's own limit is an hour
-/// If this process hangs, the program switches its recorder off this long after the end.
+/// If this process hangs, the program switches its recorder off this long after the planned end.
 constexpr double kGrace_s = 60;
-/// When the snapshots are taken, as fractions of the duration. The first one waits until a step's buffers that were
-/// allocated before the recording have been replaced; the second one distinguishes a warm-up from a leak.
+/// When snapshots are taken, as fractions of the duration. Before the first one, a step's buffers from before the
+/// recording have time to be replaced; the second one distinguishes a warm-up from a leak.
 constexpr double kMoments[] = {0.2, 0.6, 1.0};
 constexpr std::size_t kKept = 10;
 
@@ -33,7 +33,7 @@ struct AttachOptions {
   bool injects = false;
 };
 
-/// "dir/name-2.pickle" of "dir/name.pickle".
+/// "dir/name-2.pickle" for "dir/name.pickle".
 std::string numbered(const std::string& path, std::size_t number) {
   const std::size_t name = path.rfind('/') + 1;
   const std::size_t dot = path.rfind('.');
@@ -41,7 +41,7 @@ std::string numbered(const std::string& path, std::size_t number) {
   return fmt::format("{}-{}{}", path.substr(0, at), number, path.substr(at));
 }
 
-/// False when interrupted, or when the program ends.
+/// Returns false when interrupted, or when the program ends.
 bool wait_until(const run::AttachTarget& target, Clock::time_point moment) {
   constexpr std::chrono::milliseconds kLook{200};
   while (Clock::now() < moment)
@@ -49,7 +49,7 @@ bool wait_until(const run::AttachTarget& target, Clock::time_point moment) {
   return true;
 }
 
-/// The files that were written.
+/// Returns the files that were written.
 Result<std::vector<std::string>> record(const run::AttachTarget& target, run::AttachSession& session,
                                         const AttachOptions& options, Console& console) {
   const auto begun = session.ask(fmt::format("record {:.3f}", options.duration_s + kGrace_s));

@@ -1,5 +1,5 @@
-// check: finds what keeps GPU memory in Python source. Python's own parser reads it, in the python3 of PATH, which is
-// the one that knows the language of the program; the rules are python/vramtrack/check*.py.
+// check: finds code that keeps GPU memory in Python source. The python3 of PATH parses it with its own parser, because
+// it knows the program's version of the language; the rules are python/vramtrack/check*.py.
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -22,9 +22,9 @@ namespace {
 
 constexpr int kFailed = 2;
 
-/// Runs the script that comes, so many bytes long, over the descriptor of its first argument, with the others. How far
-/// it is goes back over the descriptor, a line each; after an empty line it waits until the other end is closed, and
-/// prints.
+/// Runs a script of a given length that arrives over the descriptor in its first argument, with the other arguments. It
+/// reports its progress over the descriptor, one line at a time; after an empty line it waits until the other end is
+/// closed, and prints.
 constexpr const char* kStart = R"(import os, sys
 if sys.version_info < (3, 8):
     sys.stderr.write("vramtrack: check needs Python 3.8 or newer, and the python3 in PATH is %d.%d; put a newer one first in PATH\n" % sys.version_info[:2])
@@ -45,7 +45,7 @@ struct CheckOptions {
   std::string format = "text";
 };
 
-/// Shows the lines that come over `link`, until an empty one or its end.
+/// Shows the lines that arrive over `link`, until an empty one or the end of input.
 void follow(int link, Progress& progress) {
   std::string line;
   for (char byte = 0; ::read(link, &byte, 1) == 1;) {
@@ -67,7 +67,7 @@ int check(const CheckOptions& options, Console& console) {
   }
   Descriptor ours(ends[0]);
   Descriptor its(ends[1]);
-  // Isolated: what the folder or the environment of the checked program has is not imported.
+  // Isolated, so that nothing is imported from the folder or the environment of the checked program.
   std::vector<std::string> program{"python3",
                                    "-I",
                                    "-B",
@@ -89,7 +89,7 @@ int check(const CheckOptions& options, Console& console) {
         "install one, or activate the environment that has it");
     return kFailed;
   }
-  // One that has ended already has said why.
+  // A program that has already ended has reported why.
   if (write_all(ours.get(), check_script())) {
     Progress progress(console, options.files);
     follow(ours.get(), progress);

@@ -16,7 +16,7 @@ constexpr std::size_t kOriginColumn = 44;
 
 struct ConfigOptions {
   ConfigRequest config;
-  bool force = false;  ///< of init
+  bool force = false;  ///< for init
 };
 
 int no_home(Console& console) {
@@ -71,7 +71,7 @@ Runner declare_show(Arguments& arguments) {
   return configured<ConfigOptions>(options, show);
 }
 
-/// Without configured(): the file need not be valid, or even exist.
+/// Does not use configured(): the file need not be valid, or even exist.
 Runner declare_path(Arguments& arguments) {
   const auto options = std::make_shared<ConfigOptions>();
   add_config(arguments, options->config);

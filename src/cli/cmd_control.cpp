@@ -16,12 +16,12 @@ namespace vramtrack::cli {
 namespace {
 
 constexpr int kNothingDone = 2;
-/// A look waits for the program's next allocation, for its main thread, and takes a second.
+/// A report waits for the program's next allocation, for its main thread, and takes a second.
 constexpr std::chrono::seconds kKeptPatience{20};
 constexpr std::chrono::milliseconds kKeptEvery{50};
 
 struct ControlOptions {
-  std::string run;  ///< pid of the run or of a process in it; empty: the only one
+  std::string run;  ///< pid of the run or of a process in it; empty: the only run
   std::optional<std::uint64_t> limit_bytes;
   std::optional<std::uint64_t> soft_limit_bytes;
   std::string mark;
@@ -79,7 +79,7 @@ std::string size_or_none(const std::string& bytes) {
   return number == 0 ? "none" : format_bytes(static_cast<double>(number));
 }
 
-/// What keeps memory, as the program itself finds it at its next allocation; an exit code.
+/// Shows what keeps memory, as the program itself finds it at its next allocation. Returns an exit code.
 int show_kept(const std::string& folder, Console& console) {
   const auto until = std::chrono::steady_clock::now() + kKeptPatience;
   std::string request = "kept";

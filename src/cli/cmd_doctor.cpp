@@ -37,7 +37,7 @@ namespace fs = std::filesystem;
 /// The status that a line of the report gives its subject.
 enum class Health { ok, note, missing };
 
-/// Collects the lines; `missing` ones decide the exit code.
+/// Collects the lines; those with `missing` determine the exit code.
 class Checkup {
  public:
   explicit Checkup(const ReportStyle& style) : style_(style) {}
@@ -112,7 +112,7 @@ int check_sources(Checkup& checkup, const SourcesConfig& config, bool is_nvidia,
       checkup.add(Health::note, info->name, polled.error().message);
     for (const std::string& warning : (*source)->notes().warnings) checkup.add(Health::note, info->name, warning);
   }
-  // A machine has one kind of GPU: it is normal that the other source finds none.
+  // A machine has one kind of GPU, so it is normal that the other source finds none.
   for (const auto& [name, why] : absent)
     checkup.add(working > 0 || (is_nvidia && name != "nvml") ? Health::note : Health::missing, name, why);
   return working;
@@ -139,7 +139,7 @@ void list_devices(Checkup& checkup, const Catalog& catalog, const Batch& batch) 
   }
 }
 
-/// Whether this is a container with its own process namespace. One that was started with --pid=host does not have it.
+/// Whether this is a container with a process namespace of its own, which one started with --pid=host does not have.
 bool is_contained(const SourcesConfig& config) {
   std::error_code ec;
   const std::string space = fs::read_symlink(config.proc_root + "/self/ns/pid", ec).string();
@@ -181,7 +181,7 @@ void check_visibility(Checkup& checkup, const SourcesConfig& config) {
     checkup.add(Health::ok, "processes", "all processes of this system are visible");
 }
 
-/// Who holds the flock on `path`, from /proc/locks: trying to take the lock would get in a writer's way.
+/// Who holds the flock on `path`, from /proc/locks; trying to take the lock would get in a writer's way.
 std::string holder_of(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return {};
@@ -229,7 +229,7 @@ void check_store(Checkup& checkup, const Config& config) {
     checkup.add(Health::missing, "store", path + " is not writable", "set store.path, or watch with --no-record");
 }
 
-/// Nothing requires a running agent: without one, nothing is printed. Returns whether one answers.
+/// No agent is required: if none is running, nothing is printed. Returns whether one answers.
 bool check_agent(Checkup& checkup, const AgentConfig& config) {
   const auto socket = agent::find_agent(config);
   if (!socket) return false;
@@ -244,7 +244,7 @@ bool check_agent(Checkup& checkup, const AgentConfig& config) {
   return agent.has_value();
 }
 
-/// Whether `vramtrack trace live` works for this user: its programs are loaded into the kernel, and go again at once.
+/// Whether `vramtrack trace live` works for this user: loads its programs into the kernel and removes them at once.
 void check_tracing(Checkup& checkup, bool is_wanted) {
 #ifdef VRAMTRACK_HAS_TELEMETRY
   const auto tracer = telemetry::Tracer::open([](const telemetry_event&, std::size_t) {});
@@ -298,7 +298,7 @@ int doctor(const ConfigRequest& request, Console& console) {
   return checkup.missing() == 0 ? 0 : 1;
 }
 
-/// Without configured(): a wrong configuration is one of the things to report.
+/// Does not use configured(): a wrong configuration is one of the things to report.
 Runner declare(Arguments& arguments) {
   struct Options {
     ConfigRequest config;

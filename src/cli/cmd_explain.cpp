@@ -1,4 +1,4 @@
-// explain: explains the out-of-memory messages in a text. The contract of the output is docs/formats/explain.md.
+// explain: explains the out-of-memory messages in a text. The output's contract is docs/formats/explain.md.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ struct ExplainOptions {
 
 struct Reading {
   std::vector<explain::Message> messages;
-  std::uint64_t quotation_line = 0;  ///< as Reader::quotation_line()
+  std::uint64_t quotation_line = 0;  ///< see Reader::quotation_line()
   std::string head;                  ///< at most explain::kPastedBytes
 };
 
@@ -56,7 +56,7 @@ Result<Reading> read_file(const std::string& path) {
   return reading;
 }
 
-/// The answer to a text without a failure to get memory.
+/// The answer for a text in which no allocation fails.
 std::string nothing_found(const std::string& name, const Reading& reading) {
   std::string out = fmt::format("{}: no out-of-memory message found", name);
   if (const explain::Pasted text = explain::pasted(reading.head); !text.what.empty())
@@ -76,7 +76,7 @@ std::string nothing_found(const std::string& name, const Reading& reading) {
 
 int explain_files(const ExplainOptions& options, Console& console) {
   const std::vector<std::string> files = options.files.empty() ? std::vector<std::string>{"-"} : options.files;
-  // Whose output it reads from a pipe may be writing to this terminal.
+  // The program that writes to the pipe may be writing to this terminal, too.
   std::optional<Progress> progress;
   if (std::find(files.begin(), files.end(), "-") == files.end()) progress.emplace(console, files);
   int exit_code = kExplained;

@@ -1,4 +1,4 @@
-// fit: whether a model fits into the memory that is free, before it is started.
+// fit: whether a model fits into the free memory, before it is started.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -21,7 +21,7 @@ constexpr int kFits = 0;
 constexpr int kDoesNotFit = 1;
 constexpr int kFailed = 2;
 constexpr int kUnsure = 3;
-/// A usual context where none is asked for and the training allows more.
+/// A usual context length, for when none is given and the model was trained for more.
 constexpr double kUsualContext = 8192;
 
 struct FitOptions {
@@ -37,7 +37,7 @@ struct FitOptions {
   bool json = false;
 };
 
-/// "32k" is 32768 tokens; "8192" as it stands.
+/// Reads "32k" as 32768 tokens, and "8192" as it is.
 SetWord tokens(double& into) {
   return [&into](const std::string& word) -> Status {
     double number = 0;
@@ -63,7 +63,7 @@ struct Place {
   std::string name;
 };
 
-/// The GPU that is meant: the one named, or the one with the most free memory.
+/// The GPU to use: the one named, or the one with the most free memory.
 Result<Place> place_here(const FitOptions& options, const SourcesConfig& config, Console& console) {
   LedgerReader reader(config, [&console](const std::string& text) { console.warn(text); });
   if (!reader.is_open())

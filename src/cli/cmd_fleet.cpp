@@ -32,7 +32,7 @@ struct FleetScanOptions : FleetOptions {
   std::uint64_t limit = 50;
 };
 
-/// The shard and labels, and the time from --since to --until.
+/// The shard and labels, and the period from --since to --until.
 Result<fleet::PlanOptions> timed_plan_of(const FleetScanOptions& o) {
   auto plan = plan_of(o);
   if (!plan) return plan;

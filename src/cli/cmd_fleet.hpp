@@ -1,4 +1,4 @@
-// The verbs of `vramtrack fleet` that are in separate files.
+// The verbs of `vramtrack fleet` that have files of their own.
 #pragma once
 
 #include "cli/commands.hpp"

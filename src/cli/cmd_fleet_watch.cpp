@@ -41,7 +41,7 @@ int failed(Console& console, const std::string& why) {
   return 2;
 }
 
-/// The token; empty where none is needed.
+/// The token; empty if none is needed.
 Result<std::string> token_of(const FleetWatchOptions& o) {
   if (!o.token_file.empty()) return agent::read_token(o.token_file);
   const auto address = agent::parse_listen(o.listen);
@@ -52,7 +52,7 @@ Result<std::string> token_of(const FleetWatchOptions& o) {
       o.listen));
 }
 
-/// Null: plain HTTP.
+/// Null for plain HTTP.
 Result<std::shared_ptr<const agent::TlsCertificate>> certificate_of(const FleetWatchOptions& o, Console& console) {
   if (o.tls.certificate.empty() && o.tls.key.empty()) return std::shared_ptr<const agent::TlsCertificate>();
   auto loaded = agent::TlsCertificate::load(o.tls);
@@ -92,7 +92,7 @@ class Lines {
   std::map<std::string, std::string> leaking_;
 };
 
-/// One watch over one server or several.
+/// One watch of one server or several.
 class Watching {
  public:
   Watching(const FleetWatchOptions& o, const Config& config, Console& console)
@@ -162,7 +162,7 @@ class Watching {
 
   /// Reports a problem once, until it changes.
   void trouble(const std::string& why) {
-    if (Interrupt::requested()) return;  // which is why it failed
+    if (Interrupt::requested()) return;  // the interrupt is why it failed
     ++status_.failed_passes;
     if (why != status_.trouble) console_.error(printable(why) + "; trying again");
     status_.trouble = why;

@@ -1,4 +1,4 @@
-// holders: which processes hold memory of each GPU now.
+// holders: which processes currently hold memory on each GPU.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct HoldersOptions {
 constexpr std::size_t kMostSites = 3;
 constexpr double kPatience_s = 2;
 
-/// What its lines hold: as an agent that runs knows it, or the program's own `vramtrack run`.
+/// What the process's source lines hold, as reported by a running agent or by the program's own `vramtrack run`.
 std::vector<LedgerSite> sites_of(const std::optional<std::string>& agent, std::uint32_t pid) {
   auto answer = agent ? agent::AgentClient(*agent, kPatience_s).sites(pid) : top::sites_of_run(pid);
   if (!answer || answer->state != SitesNow::State::known) return {};

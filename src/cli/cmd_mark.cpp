@@ -1,4 +1,4 @@
-// mark: reports to the agent that a program has come to a point, so that growth is known per step or request.
+// mark: reports to the agent that a program has reached a point, so that growth is known per step or request.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@ constexpr int kNotMarked = 2;
 struct MarkOptions {
   ConfigRequest config;
   std::string mark;
-  std::uint32_t pid = 0;  ///< 0: the program that this one is run by, or beside
+  std::uint32_t pid = 0;  ///< 0: the program that runs this command, or runs beside it
 };
 
 int mark(const MarkOptions& options, const LayeredConfig& layers, Console& console) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kNoneFailed = 1;
 
-/// The newest trace in this folder with the name that `vramtrack run` uses by default; empty: there is none.
+/// The newest trace in this folder with the default name of `vramtrack run`; empty if there is none.
 std::string newest_trace() {
   namespace fs = std::filesystem;
   std::string newest;

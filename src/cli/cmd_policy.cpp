@@ -1,4 +1,4 @@
-// policy: checks the policies of the configuration, explains them, and tries them on a recording.
+// policy: checks the configured policies, explains them, and tries them on a recording.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -68,7 +68,7 @@ int explain(const PolicyOptions& options, const LayeredConfig& layers, Console& 
   return 2;
 }
 
-/// Runs a recording through the live pipeline; prints the acts that its Views would trigger, without doing them.
+/// Runs a recording through the live pipeline; prints the actions that its Views would trigger, without taking them.
 class Trial {
  public:
   Trial(const Config& config, act::Policies policies, const TimeRange& range, bool json, Console& console)
@@ -97,7 +97,7 @@ class Trial {
     taker.take = [&](const Tick& tick) {
       has_samples = true;
       pipeline.take(tick.batch);
-      // Without an alert there is no subject, and making a View is expensive.
+      // Without an alert there is no subject, and building a View is expensive.
       if (standing > 0 || !ladder.climbs().empty()) see(ladder, *pipeline.view());
       return !console_.gone() && !Interrupt::requested();
     };
@@ -190,7 +190,7 @@ class Trial {
   std::size_t steps_ = 0;
 };
 
-/// Why policies, which are about minutes and bytes, cannot be tested on a recording of this scale; empty: they can.
+/// Why policies, which use minutes and bytes, cannot be tested on a recording with this scale; empty if they can.
 std::string not_for_policies(const Scale& scale) {
   if (scale.counts_steps())
     return fmt::format(

@@ -25,7 +25,7 @@ struct ProgramsOptions {
   bool json = false;
 };
 
-/// This many digits of a program's key identify it.
+/// The number of digits of a program's key that identify the program.
 constexpr std::size_t kIdDigits = 12;
 
 std::string table(const std::vector<Program>& programs) {
@@ -66,7 +66,7 @@ int forget(const ProgramsOptions& options, const std::string& store, const std::
   return 0;
 }
 
-/// What is free on each GPU now, against the most that the program needed. `reasons`: why no GPU was found.
+/// The memory now free on each GPU, compared with the program's highest need. `reasons`: why no GPU was found.
 std::vector<RoomOnDevice> room_for(double peak_bytes, const SourcesConfig& sources, Console& console,
                                    std::string& reasons) {
   LedgerReader reader(sources, [&console](const std::string& text) { console.warn(text); });

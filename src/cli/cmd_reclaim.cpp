@@ -31,13 +31,13 @@ struct ReclaimOptions {
 constexpr int kLooks = 20;
 constexpr auto kLook = std::chrono::milliseconds(250);
 
-/// The framework of a process; empty: not recognised.
+/// The framework of a process; empty if not recognised.
 std::string framework_of(const LedgerReader& machine, const ProcessInfo& process) {
   const ProcessInfo* known = machine.catalog().process({process.pid, process.start_ticks, {}});
   return known == nullptr ? "" : known->framework;
 }
 
-/// Each holder once, with what it holds on all GPUs together.
+/// A holder, with the memory that it holds on all GPUs together.
 struct Candidate {
   Holder holder;
   std::uint64_t bytes = 0;
@@ -84,7 +84,7 @@ std::string held_words(const Candidate& candidate) {
   return "holds " + format_bytes(static_cast<double>(candidate.bytes));
 }
 
-/// Whether the person at the terminal agrees.
+/// Asks the person at the terminal for consent.
 bool agrees(std::size_t count, Console& console) {
   console.write(fmt::format("End {}? [y/N] ", count == 1 ? "it" : "them"));
   std::string answer;
@@ -92,7 +92,7 @@ bool agrees(std::size_t count, Console& console) {
   return answer == "y" || answer == "Y" || answer == "yes";
 }
 
-/// To someone who needs the memory, a cache looks like a leak.
+/// A cache looks like a leak to someone who needs the memory.
 std::string cache_words(const Candidate& candidate) {
   return fmt::format(
       "left alone: {} {}; it is alive. Memory that PyTorch has cached is not lost: the program reuses it, and only the "
@@ -100,7 +100,7 @@ std::string cache_words(const Candidate& candidate) {
       act::subject_words(subject_of(candidate)), held_words(candidate));
 }
 
-/// Selects the candidates, and says why others are left alone, except those that are simply alive.
+/// Selects the candidates, and explains why others are left alone, except those that are simply alive.
 std::vector<Candidate> choose(const std::vector<Candidate>& all, const act::ReclaimBounds& bounds,
                               const LedgerReader& machine, Console& console) {
   std::vector<Candidate> chosen;
@@ -121,15 +121,15 @@ std::vector<Candidate> choose(const std::vector<Candidate>& all, const act::Recl
   return chosen;
 }
 
-/// Of all GPUs together.
+/// The total over all GPUs.
 std::uint64_t used_bytes(const Ledger& ledger) {
   std::uint64_t sum = 0;
   for (const DeviceLedger& one : ledger.devices) sum += one.used_bytes.value_or(0);
   return sum;
 }
 
-/// What the driver reports after `ended` has ended; waits for its memory. Others may take some of it meanwhile, so half
-/// of it is enough.
+/// What the driver reports after `ended` has exited; waits for its memory to be released. Others may take some of it
+/// meanwhile, so half of it is enough.
 std::string memory_words(LedgerReader& machine, const Candidate& ended, std::uint64_t used_before, bool* is_back) {
   std::uint64_t fell = 0;
   bool is_listed = true;

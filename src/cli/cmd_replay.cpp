@@ -1,4 +1,4 @@
-// replay: runs a store or logs through the same engine as a live watch, with the recorded times.
+// replay: runs a store or logs through the same engine as a live watch, at the recorded times.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -101,7 +101,7 @@ class Replay {
   }
 
  private:
-  /// A watch that began without knowledge does so in the replay too; one that continued the previous one continues it.
+  /// A watch that began without knowledge does so in the replay, too; one that continued the previous one continues it.
   void note_watches(const Tick& tick, Pipeline& pipeline) const {
     for (const Event& event : tick.batch.events)
       if (event.kind == Event::Kind::watch_started) pipeline.remember(event.knew_runs ? memory_ : std::nullopt);
@@ -127,8 +127,8 @@ class Replay {
   TimeRange range_;
   Console& console_;
   Timestamp now_{};                      ///< time of the tick being replayed
-  bool leaked_ = false;                  ///< any watch of the recording so far
-  std::optional<ProgramMemory> memory_;  ///< none: the recording has none
+  bool leaked_ = false;                  ///< in any watch of the recording so far
+  std::optional<ProgramMemory> memory_;  ///< empty: the recording has none
 };
 
 int replay(const ReplayOptions& options, const LayeredConfig& layers, Console& console) {
@@ -195,7 +195,7 @@ Runner declare(Arguments& arguments) {
   add_detector(arguments, options->config);
   add_lead_time(arguments, options->config);
   add_config(arguments, options->config);
-  // What waits for standard input has shown nothing that a last line would be about: a signal ends it there.
+  // A command that still waits for standard input has shown nothing to sum up, so a signal ends it there.
   Runner plain = configured<ReplayOptions>(options, replay);
   return with_output(arguments, [options, plain, graceful = until_interrupted(plain)](Console& console) {
     const bool waits = std::find(options->files.begin(), options->files.end(), "-") != options->files.end();

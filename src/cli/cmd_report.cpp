@@ -1,4 +1,4 @@
-// report: what happened in a period, what leaks, and what it will cost; from the store or from recordings.
+// report: what happened in a period, what leaks, and what it will cost, from the store or from recordings.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,14 +27,14 @@ struct ReportOptions {
   std::vector<std::string> files;
   PeriodArguments period;
   std::vector<std::string> gpus;  ///< indices or ids
-  std::string format;             ///< empty: given by the ending of the output's name, or text
+  std::string format;             ///< empty: determined by the extension of the output file, or text
   std::string output;             ///< empty: standard output
   std::optional<double> checkpoint_every_s;
   std::vector<std::string> last_checkpoints;  ///< TIME, or JOB=TIME
   LogArguments logs;
 };
 
-/// A form of the report, and the endings of the names of its files.
+/// A format of the report, and the extensions of its files.
 struct Form {
   std::string_view name;
   std::string_view words;
@@ -58,7 +58,7 @@ const Form& form_of(const ReportOptions& o) {
   return forms().front();
 }
 
-/// The ending of the output's name gives the form; an ending that names no form is a mistake.
+/// The extension of the output file determines the format; an unknown extension is a mistake.
 Status check_ending(const ReportOptions& o) {
   const std::string ending = std::filesystem::path(o.output).extension().string();
   if (!o.format.empty() || ending.empty()) return {};
@@ -90,14 +90,14 @@ Result<CostRules> cost_rules(const ReportOptions& o, const CostConfig& config, T
   return rules;
 }
 
-/// For a recording that is still being written (a store), the default is its last day.
+/// The default for a recording that is still being written (a store) is its last day.
 Result<TimeRange> period(const ReportOptions& o, bool is_ongoing, Timestamp now) {
   auto range = time_range(o.period, o.logs.timezone, now);
   if (range && o.period.since.empty() && is_ongoing) range->from = range->to.value_or(now) - std::chrono::hours{24};
   return range;
 }
 
-/// What policies did in the period: the record of acts is next to the store.
+/// Adds what policies did in the period: the record of actions is next to the store.
 void add_acts(const std::string& store, const TimeRange& range, PeriodReport& report) {
   auto entries = act::read_audit(act::audit_path(store));
   if (!entries) {

@@ -18,7 +18,7 @@
 namespace vramtrack::cli {
 namespace {
 
-/// Or, with --fail-on-leak, not recorded completely; or a limit was asked for that was not in force everywhere.
+/// Not started; with --fail-on-leak, not recorded completely; or a requested limit was not in force everywhere.
 constexpr int kNotStarted = 2;
 constexpr int kLeaks = 1;
 constexpr int kSuspected = 3;
@@ -43,7 +43,7 @@ std::string left_behind_words(const std::vector<std::uint32_t>& pids) {
       all);
 }
 
-/// What is known about an unexpected end; empty: the program ended by itself.
+/// What is known about an unexpected end; empty if the program exited by itself.
 std::string killed_words(const ProgramEnd& end) {
   if (end.signal == 0) return {};
   const char* const known = ::sigdescr_np(end.signal);
@@ -54,7 +54,7 @@ std::string process_words(std::uint32_t pid, const std::string& command) {
   return command.empty() ? fmt::format("process {}", pid) : fmt::format("process {} ({})", pid, printable(command));
 }
 
-/// Where the limit that was asked for was not in force, each with the reason; empty: it was in force everywhere.
+/// Where a requested limit was not in force, each with the reason; empty if it was in force everywhere.
 std::vector<std::string> gaps_of_limit(const run::RunOutcome& outcome) {
   std::vector<std::string> gaps;
   if (outcome.limit_bytes == 0) return gaps;
@@ -74,19 +74,19 @@ std::vector<std::string> gaps_of_limit(const run::RunOutcome& outcome) {
   return gaps;
 }
 
-/// The exit status where the program itself succeeded; 0: nothing is wrong.
+/// The exit status if the program itself succeeded; 0: nothing is wrong.
 int own_status(const RunOptions& options, const run::RunOutcome& outcome, const Result<SitesSoFar>& found) {
   if (!gaps_of_limit(outcome).empty()) return kNotStarted;
   if (!options.fails_on_leak) return 0;
   if (found && !found->leaks.empty()) return kLeaks;
-  // What was not recorded, in whole or in part, is not known to be free of leaks.
+  // A program that was not recorded, in whole or in part, is not known to be free of leaks.
   if (!found || outcome.trace.empty() || outcome.is_incomplete) return kNotStarted;
   return found->suspected.empty() ? 0 : kSuspected;
 }
 
-/// The reason for a missing trace, if nothing that was seen explains it.
+/// The likely reason for a missing trace, if nothing that was seen explains it.
 std::string nothing_recorded_words(const ProgramEnd& end) {
-  // A shell passes on how its last program ended.
+  // A shell passes on the exit status of its last program.
   const int signal = end.exit_code.value_or(0) - 128;
   if (const char* const known = signal > 0 ? ::sigdescr_np(signal) : nullptr; known != nullptr)
     return fmt::format(
@@ -113,7 +113,7 @@ int run_command_with(const RunOptions& options, const LayeredConfig& layers, Con
   LiveSites sites(sites_of_trace);
   run::RunListener listener;
   listener.warn = [&](const std::string& text) { console.warn(text); };
-  bool is_asked = false;  // to stop; the user may ask again
+  bool is_asked = false;  // asked to stop; the user may ask again
   listener.report = [&] {
     is_asked = true;
     return sites.json();

@@ -31,7 +31,7 @@ std::optional<agent::AgentClient> client_of(const LayeredConfig& layers, Console
   return std::nullopt;
 }
 
-/// "gpu 0, command train\\.py": what it silences.
+/// What the silence matches: "gpu 0, command train\\.py".
 std::string matchers(const Silence& s) {
   std::vector<std::string> out;
   if (s.all) out.emplace_back("all alerts");
@@ -57,7 +57,7 @@ int add(const SilenceOptions& options, const LayeredConfig& layers, Console& con
   if (!client) return 2;
   const Timestamp now = time_of_day();
   Silence silence = options.silence;
-  // The agent's clock is this machine's. Use whole seconds, so that what is shown is exact.
+  // The agent uses this machine's clock. Use whole seconds, so that the times shown are exact.
   const Timestamp begins = std::chrono::floor<std::chrono::seconds>(now + from_seconds(options.in_s.value_or(0)));
   if (options.in_s) silence.begins = begins;
   silence.ends = begins + from_seconds(*options.for_s);

@@ -26,7 +26,7 @@
 namespace vramtrack::cli {
 namespace {
 
-constexpr int kStatusTables = 8;  ///< over the whole run, if the table is not drawn in place
+constexpr int kStatusTables = 8;  ///< in the whole run, if the table is not drawn in place
 constexpr std::chrono::milliseconds kRedraw{100};
 
 int list(Console& console) {
@@ -100,7 +100,7 @@ class Simulation {
     if (stop_ == Stop::end_of_scenario && !console_.gone()) pipeline_.end_of_recording();
     // After the OOM, the table would show what is left rather than what was predicted.
     if (!oom_ || options_.json || options_.explain) printer_.last_status(options_.explain);
-    // --notify is for testing the receivers: the exit code says whether they were reached.
+    // --notify is for testing the receivers, so the exit code shows whether they were reached.
     const bool is_sent =
         !options_.notify ||
         (notifier_ && finish_notifications(*notifier_, false, [this](const auto& text) { console_.warn(text); }));
@@ -126,7 +126,7 @@ class Simulation {
                                      format_duration(scenario_.period_s), pace));
   }
 
-  /// Keeps the first alert that says when memory will run out; later predictions are kept in `foretold_`.
+  /// Keeps the first alert that predicts when memory runs out; later predictions are kept in `foretold_`.
   void remember(const AlertNotice& notice) {
     if (notice.news == AlertNews::cleared || !notice.alert.finding.leak) return;
     if (!alert_ || (!alert_->finding.oom_in_s && notice.alert.finding.oom_in_s)) alert_ = notice.alert;
@@ -214,7 +214,7 @@ class Simulation {
     return out + all_predictions();
   }
 
-  /// There is only one sample per period: no prediction can be expected to be more exact than that.
+  /// There is only one sample per period, so no prediction can be more exact than that.
   [[nodiscard]] bool is_within(const Interval& eta, double took_s) const {
     const double tolerance_s = 2 * scenario_.period_s;
     return took_s >= eta.low - tolerance_s && took_s <= eta.high + tolerance_s;
@@ -253,7 +253,7 @@ class Simulation {
   Catalog catalog_;
   std::unique_ptr<Source> source_;
   Silences silences_{""};
-  std::unique_ptr<act::Notifier> notifier_;  ///< before the pipeline, which uses it until its end
+  std::unique_ptr<act::Notifier> notifier_;  ///< declared before the pipeline, which uses it until its end
   Pipeline pipeline_;
   Printer printer_;
   const Clock clock_ = machine_clock();

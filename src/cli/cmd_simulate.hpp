@@ -1,4 +1,4 @@
-// The implementation of `vramtrack simulate`, which `watch --or-simulate` uses too.
+// The implementation of `vramtrack simulate`, which `watch --or-simulate` also uses.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ struct SimulateOptions {
   bool list = false;
   double speed = 0;                  ///< 0: as fast as possible
   std::optional<double> within_s;    ///< instead of speed
-  bool once = false;                 ///< one sample, shown as a table or as lines, and no summary
-  std::optional<double> duration_s;  ///< of real time, after which it ends
+  bool once = false;                 ///< one sample, shown as a table or as lines, without a summary
+  std::optional<double> duration_s;  ///< real time after which it ends
   std::optional<std::uint64_t> seed;
   std::string csv;          ///< empty: none
   std::string process_csv;  ///< empty: none

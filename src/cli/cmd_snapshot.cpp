@@ -1,4 +1,4 @@
-// snapshot: allocation traces of any format in trace/formats.def: what holds the memory, what grew, what filled it.
+// snapshot: shows what holds memory, what grew and what filled it, from traces in any format of trace/formats.def.
 #include "cli/cmd_snapshot.hpp"
 
 #include <fmt/format.h>
@@ -47,7 +47,7 @@ int SnapshotWork::finish(std::string_view text, int exit_code) const {
 
 namespace {
 
-/// The devices that --device may name, for the error when it names another.
+/// The devices that --device may name, for the error if it names another.
 std::string devices_words(const std::vector<std::uint32_t>& known) {
   return known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", "));
 }
@@ -111,7 +111,7 @@ Status read(SnapshotWork& work, trace::TraceInput input, const std::string& file
   return {};
 }
 
-/// In addition to those of trace/formats.def.
+/// Formats in addition to those of trace/formats.def.
 constexpr const trace::TraceFormatInfo* kMoreFormats[] = {&nsys::export_trace_format};
 
 int run(const SnapshotOptions& options, const SnapshotVerb& verb, Console& console) {

@@ -1,4 +1,4 @@
-// The verbs of `vramtrack snapshot`: what they have in common.
+// What the verbs of `vramtrack snapshot` have in common.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@
 namespace vramtrack::cli {
 
 constexpr int kSnapshotDone = 0;
-constexpr int kSnapshotFound = 1;  ///< of `leaks`: there is a leak
+constexpr int kSnapshotFound = 1;  ///< exit code of `leaks`: there is a leak
 constexpr int kSnapshotFailed = 2;
 
 /// Options that a verb does not declare keep their defaults.
 struct SnapshotOptions {
   std::vector<std::string> files;
-  std::optional<std::uint32_t> device;  ///< none: all
+  std::optional<std::uint32_t> device;  ///< empty: all
   std::string output;                   ///< empty: standard output
   bool host = false;                    ///< pinned host memory instead of the devices
   bool json = false;
@@ -31,11 +31,11 @@ struct SnapshotOptions {
   std::vector<std::uint64_t> used_bytes;        ///< the memory used by the device at each snapshot
   std::optional<std::uint64_t> capacity_bytes;  ///< the capacity of the device
   bool at_peak = false;
-  std::string format;  ///< of an export
+  std::string format;  ///< format of an export
 };
 
 /// The input of a verb. `snapshots` are in the order of the files, all read into `symbols`. A plain stream of events
-/// that timeline or leaks replays has only its name here, and `streams` has its devices.
+/// that timeline or leaks replays has only its name here; its devices are in `streams`.
 struct SnapshotWork {
   const SnapshotOptions& options;
   Console& console;
@@ -47,9 +47,9 @@ struct SnapshotWork {
   [[nodiscard]] Status write(std::string_view text) const;
   /// Prints the error with the verb's name; returns kSnapshotFailed.
   [[nodiscard]] int fail(const std::string& why) const;
-  /// write(), then `exit_code`; or fail().
+  /// Calls write() and returns `exit_code`, or calls fail().
   [[nodiscard]] int finish(std::string_view text, int exit_code) const;
-  /// --device; nullopt: all devices.
+  /// The argument of --device; nullopt: all devices.
   [[nodiscard]] std::optional<std::uint32_t> device() const { return options.device; }
 };
 
@@ -57,13 +57,13 @@ struct SnapshotWork {
 class SnapshotOutput {
  public:
   SnapshotOutput(Console& console, const std::string& path);
-  /// False once writing fails (or nobody reads any more): stop, and let close() report why.
+  /// Returns false once writing fails (or nobody reads any more): stop, and let close() report why.
   bool write(std::string_view text);
   Status close();
 
  private:
   Console& console_;
-  std::optional<Result<OutputFile>> file_;  ///< none: standard output
+  std::optional<Result<OutputFile>> file_;  ///< empty: standard output
 };
 
 extern const CommandInfo snapshot_summary_verb;
@@ -80,7 +80,7 @@ struct SnapshotVerb {
   int (*run)(SnapshotWork& work);
   bool keeps_events = false;
   std::size_t least_files = 1;
-  bool replays_streams = false;  ///< a single one: in bounded memory, whatever its length
+  bool replays_streams = false;  ///< a single stream is replayed in bounded memory, whatever its length
 };
 
 /// The numbers of points and sites that timeline shows.
@@ -92,11 +92,11 @@ void add_snapshot_file(Arguments& arguments, SnapshotOptions& into);
 void add_snapshot_json(Arguments& arguments, SnapshotOptions& into);
 /// --top
 void add_snapshot_sites(Arguments& arguments, SnapshotOptions& into);
-/// New ones: FILE ..., --json and --top.
+/// Creates options with FILE ..., --json and --top declared.
 std::shared_ptr<SnapshotOptions> snapshot_sites_options(Arguments& arguments);
-/// --format, required: a format that exports are written in.
+/// --format, which is required: the format of the export.
 void add_export_format(Arguments& arguments, std::string& into);
-/// Reads the files, then runs the verb. No configuration is read: no setting concerns a snapshot.
+/// Reads the files, then runs the verb. Reads no configuration, because no setting applies to a snapshot.
 Runner snapshot_runner(std::shared_ptr<const SnapshotOptions> options, SnapshotVerb verb);
 /// `snapshot leaks`, for the commands that take snapshots themselves.
 Runner leaks_runner(std::shared_ptr<const SnapshotOptions> options);

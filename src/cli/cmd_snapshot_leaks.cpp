@@ -11,11 +11,11 @@
 namespace vramtrack::cli {
 namespace {
 
-/// What is compared, each with its name, and the result.
+/// The things compared, each with its name, and the result.
 struct Compared {
   std::vector<trace::Snapshot> moments;  ///< for a stream: only names
   std::vector<trace::DeviceGrowth> growths;
-  std::optional<trace::SnapshotGrowth> host;  ///< of pinned host memory, if it was recorded
+  std::optional<trace::SnapshotGrowth> host;  ///< for pinned host memory, if it was recorded
 };
 
 Result<Compared> compare_snapshots(SnapshotWork& work) {
@@ -41,7 +41,7 @@ Result<Compared> compare_snapshots(SnapshotWork& work) {
   return out;
 }
 
-/// The quiet moments of one stream.
+/// Compares the quiet moments of one stream.
 Result<Compared> compare_moments(SnapshotWork& work) {
   const std::string& file = work.snapshots.front().file;
   if (!work.options.used_bytes.empty())

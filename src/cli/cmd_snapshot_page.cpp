@@ -1,4 +1,4 @@
-// snapshot page: what was live over the trace, and the allocator's segments, as a page for a browser.
+// snapshot page: live memory over the trace, and the allocator's segments, as a page for a browser.
 #include <fmt/format.h>
 
 #include "cli/cmd_snapshot.hpp"

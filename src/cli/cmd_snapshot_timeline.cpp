@@ -1,4 +1,4 @@
-// snapshot timeline and oom: what was live over the trace, and what filled the device.
+// snapshot timeline and oom: live memory over the trace, and what filled the device.
 #include <fmt/format.h>
 
 #include "cli/cmd_snapshot.hpp"
@@ -40,7 +40,7 @@ int snapshot_timeline(SnapshotWork& work) {
                      kSnapshotDone);
 }
 
-/// One report per device of a snapshot. Errors: nothing is known of any device, or the capacity is impossible.
+/// One report per device of a snapshot. Errors: no device is known, or the capacity is impossible.
 Result<std::vector<trace::OomReport>> oom_reports(SnapshotWork& work, const trace::Snapshot& snapshot) {
   const auto devices = trace::oom_devices(snapshot, work.device());
   if (devices.empty())

@@ -25,7 +25,7 @@ struct TestOptions {
   std::vector<std::string> program;  ///< the program and its arguments
   std::string limit = "0.2 MiB/iter";
   double error_rate = 1e-4;
-  std::string mark;  ///< empty: the one made most often
+  std::string mark;  ///< empty: the most frequent one
   std::optional<double> sample_interval_s;
   std::string junit;  ///< empty: none
   std::string junit_inconclusive = "skipped";
@@ -54,7 +54,7 @@ int test(const TestOptions& options, const LayeredConfig& layers, Console& conso
   }
   const GrowthLimits limits{*limit, options.error_rate, GrowthLimits{}.contaminated_blocks};
   const auto begin = std::chrono::steady_clock::now();
-  // Created when first needed: for a program that reports its bytes itself, no GPU need be visible from here.
+  // Created on first use: for a program that reports its bytes itself, no GPU need be visible from here.
   std::unique_ptr<ProcessTreeMemory> memory;
   const auto used_bytes = [&](int root) -> Result<double> {
     if (!memory) memory = std::make_unique<ProcessTreeMemory>(layers.config().sources);

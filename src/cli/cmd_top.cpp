@@ -1,4 +1,4 @@
-// top: the screens of src/top over a live watch, a recording or a simulation, until q.
+// top: the screens of src/top for a live watch, a recording or a simulation, until q is pressed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ struct TopOptions {
   Only only;
 };
 
-// The screen of --once where the terminal has no size.
+// The screen of --once if the terminal's size is unknown.
 constexpr std::size_t kWidth = 120;
 constexpr std::size_t kHeight = 40;
 
@@ -53,7 +53,7 @@ int failed(Console& console, const std::string& message) {
   return kFailed;
 }
 
-/// A page of text: a screen's last line names its keys, which nobody presses here.
+/// Removes the last line of a screen, which names its keys: nobody presses keys on a page of text.
 std::string without_keys(std::string text) {
   while (text.ends_with('\n')) text.pop_back();
   text.erase(text.find_last_of('\n') + 1);
@@ -94,7 +94,7 @@ int run_playback(const TopOptions& options, const Config& config, PlaybackOption
   const auto describe = source->describe;
   const int shown = show(options, config, std::move(*source), store, console);
   if (shown != 0 || !is_recording) return shown;
-  // As of the other commands, if all of it was seen: nobody knows how the rest would have been judged.
+  // As in the other commands if all of it was seen: nobody knows what the verdict on the rest would have been.
   Model model;
   describe(model);
   return model.playback && model.playback->ended && has_leaked(*view()) ? kLeak : 0;
@@ -116,7 +116,7 @@ int replay_top(const TopOptions& options, const Config& config, Console& console
     if (o.option == "--interval") logs_options.interval_s = config.watch.interval_seconds;
   const auto logs = log_options(logs_options);
   if (!logs) return failed(console, logs.error().message);
-  std::optional<Progress> progress;  // a full screen shows how far it is
+  std::optional<Progress> progress;  // a full screen shows the progress itself
   if (options.once) progress.emplace(console, files);
   const auto kind = recorded_kind(options.files);
   if (!kind) return failed(console, "cannot replay: " + kind.error().message);
@@ -165,7 +165,7 @@ int top(const TopOptions& given, const LayeredConfig& layers, Console& console) 
     }
   if (!options.files.empty()) return replay_top(options, config, console);
   if (!options.scenario.empty()) return simulate_top(options, config, console);
-  // A user who names sources wants these, not what an agent watches.
+  // A user who names sources wants those, not the agent's.
   if (!options.no_agent && !names_sources(options.config))
     if (const auto socket = agent::find_agent(config.agent)) {
       auto agent = agent_source(*socket);

@@ -1,4 +1,4 @@
-// trace: what `vramtrack run` recorded: which lines keep memory, and which of them leak.
+// trace: which lines of the programs recorded by `vramtrack run` keep memory, and which of them leak.
 #include "cli/cmd_trace.hpp"
 
 #include <fmt/format.h>
@@ -32,7 +32,7 @@ std::unique_ptr<trace::NativeNames> native_names() {
 #ifdef VRAMTRACK_HAS_SYMBOLS
   return std::make_unique<symbolize::DebugNames>();
 #else
-  return nullptr;  // this build has no libdw: native frames are offsets in their modules
+  return nullptr;  // this build has no libdw, so native frames are offsets in their modules
 #endif
 }
 
@@ -91,7 +91,7 @@ void add_trace_moments(Arguments& arguments, TraceOptions& into) {
 
 namespace {
 
-/// Which of --since and --until it is, and its position among the requested moments.
+/// Whether it is --since or --until, and its position among the requested moments.
 struct Asked {
   std::string_view option;
   const std::string& text;

@@ -12,7 +12,7 @@
 namespace vramtrack::cli {
 namespace {
 
-/// A flame graph can only show increases.
+/// Removes decreases, which a flame graph cannot show.
 void keep_growth(trace::Profile& profile) {
   std::erase_if(profile, [](const trace::StackBytes& held) { return held.bytes <= 0; });
 }
@@ -32,7 +32,7 @@ Result<std::string> flamegraph_of(const std::vector<std::string>& files, const T
   return trace::flamegraph_page(named, {chosen->profile, chosen->title, (*run)->names->line_of()}, symbols);
 }
 
-/// `beside`: another trace, of the same moments; empty: none.
+/// `beside`: another trace, with the same moments; empty: none.
 int run_flamegraph(const TraceOptions& options, const std::string& beside, Console& console) {
   if (options.output.empty() && console.is_terminal())
     return trace_failed(console, {"the flame graph is an HTML page: write it to a file with --output"});
@@ -47,7 +47,7 @@ int run_flamegraph(const TraceOptions& options, const std::string& beside, Conso
   return trace_written(console, options, *page, kTraceDone);
 }
 
-/// The events in a snapshot's format, in the order of the file: allocations in backing memory stand for that memory.
+/// Writes the events in a snapshot's format, in file order; allocations in backing memory represent that memory.
 int run_events(const TraceOptions& options, Console& console) {
   struct Event {
     std::uint32_t process, stack;

@@ -1,4 +1,4 @@
-// trace live: which lines of programs that are already running keep GPU memory, without a restart.
+// trace live: shows which lines of running programs keep GPU memory, without a restart.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -61,14 +61,14 @@ bool lives(const trace::ProbeProcess& process) {
   return now && now->start_ticks == process.start_ticks;
 }
 
-/// Whether the process is one of these, or was started by one or by what that has started; nothing: it has ended.
+/// Whether the process is one of these or their descendants; nullopt: it has ended.
 std::optional<bool> is_of(std::uint32_t pid, const std::vector<std::uint32_t>& pids) {
   constexpr int kDeepest = 32;
   for (int depth = 0; pid > 1 && depth < kDeepest; ++depth) {
     if (std::find(pids.begin(), pids.end(), pid) != pids.end()) return true;
     std::ifstream in(fmt::format("/proc/{}/stat", pid));
     std::string text;
-    std::getline(in, text, '\0');  // it may end meanwhile: reading its file then fails
+    std::getline(in, text, '\0');  // the process may end meanwhile; reading its file then fails
     const auto stat = parse_stat(text);
     if (!stat) return std::nullopt;
     pid = stat->parent_pid;
@@ -76,8 +76,8 @@ std::optional<bool> is_of(std::uint32_t pid, const std::vector<std::uint32_t>& p
   return false;
 }
 
-/// "4f2a9c" is the container whose id begins so; a Slurm job is "1234" with all its steps, or "1234.0". Nothing: the
-/// process has ended.
+/// Whether the options select the process: "4f2a9c" is the container with an id that begins so; a Slurm job is "1234"
+/// for all its steps, or "1234.0". nullopt: the process has ended.
 std::optional<bool> is_selected(const LiveOptions& options, const std::vector<std::uint32_t>& pids, std::uint32_t pid) {
   if (options.all) return true;
   const std::optional<bool> is_child = pids.empty() ? false : is_of(pid, pids);
@@ -104,8 +104,8 @@ std::string wanted_words(const LiveOptions& options) {
   return printable(fmt::format("{}", fmt::join(wanted, " or ")));
 }
 
-/// The trace file has its name once there is a process to trace: before, what has that name stays. What is not a file
-/// (/dev/stdout, a pipe) is written at once.
+/// The trace file gets its name once there is a process to trace; until then, a file of that name stays. Output that is
+/// not a file (/dev/stdout, a pipe) is written at once.
 class TraceName {
  public:
   explicit TraceName(std::string path) : path_(std::move(path)), draft_(path_) {
@@ -136,7 +136,7 @@ class TraceName {
   std::string path_, draft_;
 };
 
-/// Live bytes by line, with what each grew by since the screen before last.
+/// Live bytes per line, with the growth since the screen before last.
 class LiveTable {
  public:
   LiveTable(const telemetry::Recording& recording, const TraceOptions& options)
@@ -182,18 +182,18 @@ class LiveTable {
   double first_s_ = 0;
 };
 
-/// What the traced processes hold that no library was asked for.
+/// Memory of the traced processes that no library was asked for.
 class BelowLibraries {
  public:
   explicit BelowLibraries(telemetry::KernelMemory kernel) : kernel_(std::move(kernel)) {}
 
-  /// Every second: a process can be asked for as long as it lives.
+  /// Call this every second: a process can be queried only while it lives.
   void look(telemetry::Recording& recording) {
     for (const std::uint32_t pid : recording.pids()) {
       const auto held = kernel_.held(pid);
       if (!held) continue;
       recording.held(pid, held->bytes);
-      // What a framework has taken from the driver counts once, with its cache.
+      // What a framework has taken from the driver counts once, including its cache.
       std::int64_t seen_bytes = 0;
       std::map<std::string_view, std::int64_t> unsized;
       for (const auto& process : recording.live().processes()) {
@@ -206,7 +206,7 @@ class BelowLibraries {
       below_[pid] = {telemetry::below_the_libraries(*held, seen_bytes), *held, kernel_.given(pid).objects, unsized};
     }
   }
-  /// A line for each process that holds such memory.
+  /// One line for each process that holds such memory.
   [[nodiscard]] std::string text() const {
     std::string out;
     for (const auto& [pid, below] : below_) {
@@ -228,10 +228,10 @@ class BelowLibraries {
     std::int64_t bytes = 0;
     telemetry::KernelHeld held;
     std::uint64_t objects = 0;
-    std::map<std::string_view, std::int64_t> unsized;  ///< blocks whose size no call reports, by call
+    std::map<std::string_view, std::int64_t> unsized;  ///< blocks of unreported size, by call
   };
   telemetry::KernelMemory kernel_;
-  std::map<std::uint32_t, Below> below_;  ///< by pid
+  std::map<std::uint32_t, Below> below_;  ///< keyed by pid
 };
 
 int run_live(const LiveOptions& given, Console& console) {
@@ -292,7 +292,7 @@ int run_live(const LiveOptions& given, Console& console) {
         console.write(fmt::format("tracing {} process{}; memory allocated before is not counted\n",
                                   (*recording)->running(), (*recording)->running() == 1 ? "" : "es"));
       }
-      // The named programs have ended, and all that they started.
+      // The named programs and all that they started have ended.
       if (had_target && (*recording)->running() == 0 && !named.empty() &&
           std::none_of(named.begin(), named.end(), lives))
         break;
@@ -311,7 +311,7 @@ int run_live(const LiveOptions& given, Console& console) {
                                   "HIP, OpenCL, Vulkan, Level Zero, PyTorch); "
                                   "'vramtrack doctor' shows what was found here"});
   const std::uint64_t lost = (*recording)->lost(), unknown = (*recording)->unknown();
-  recording->reset();  // the probes are gone before the report is made
+  recording->reset();  // the probes are removed before the report is made
   if (lost > 0) console.warn(telemetry::lost_words(lost));
   if (unknown > 0)
     console.warn(fmt::format(
@@ -322,7 +322,7 @@ int run_live(const LiveOptions& given, Console& console) {
   console.write(fmt::format("wrote {}\n", printable(output.path())));
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(output.path(), ignored))
-    return 0;  // a pipe, /dev/null: there is nothing to read back
+    return 0;  // a pipe or /dev/null: there is nothing to read back
   TraceOptions report = options.trace;
   report.files = {output.path()};
   report.output.clear();

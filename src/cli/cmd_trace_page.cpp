@@ -1,4 +1,4 @@
-// trace page: what was live over a run, as a page for a browser.
+// trace page: live memory over a run, as a page for a browser.
 #include <fmt/format.h>
 
 #include <map>
@@ -28,10 +28,10 @@ int run_page(const TraceOptions& options, Console& console) {
   if (options.output.empty() && console.is_terminal())
     return trace_failed(console, {"the timeline is an HTML page: write it to a file with --output"});
   const trace::MemorySpace space = options.host ? trace::MemorySpace::host : trace::MemorySpace::device;
-  // By process and device; the times are the process's own until its begin is known.
+  // Keyed by process and device; the times are the process's own until its start is known.
   std::map<std::pair<std::uint32_t, int>, trace::PagePart> parts;
   std::vector<std::pair<std::uint32_t, probe::Call>> holders;  // stack and call
-  std::unordered_map<std::uint64_t, trace::Holder> numbers;    // of these
+  std::unordered_map<std::uint64_t, trace::Holder> numbers;    // index of each holder
   trace::Symbols symbols;
   const auto native = native_names();
   const auto run = open_run(

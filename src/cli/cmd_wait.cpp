@@ -1,4 +1,4 @@
-// wait: until memory of a GPU is free, or processes have let go of it.
+// wait: waits until memory on a GPU is free, or until processes have released it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using std::chrono::steady_clock;
 constexpr int kMet = 0;
 constexpr int kTimedOut = 1;
 constexpr int kFailed = 2;
-/// While nothing changes, the message that it still waits is repeated after this long.
+/// If nothing changes, the message that it is still waiting is repeated after this long.
 constexpr double kPrintAgain_s = 60;
 
 struct WaitOptions {
@@ -35,7 +35,7 @@ std::chrono::nanoseconds of_seconds(double seconds) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
 }
 
-/// Empty: nothing is wrong. A condition may also follow from what was named.
+/// Returns what is wrong, or an empty string. A condition may also follow from the options given.
 std::string complete(WaitFor& what) {
   if (what.is_gone && what.pids.empty())
     return "--gone is about a process; name it with --pid, or wait for users and containers with --empty";
@@ -53,7 +53,7 @@ std::string complete(WaitFor& what) {
   return {};
 }
 
-/// Says what has changed since the last time.
+/// Reports what has changed since the last time.
 class Teller {
  public:
   Teller(const WaitOptions& options, Console& console, steady_clock::time_point begin)
@@ -138,12 +138,12 @@ int wait(const WaitOptions& given, const LayeredConfig& layers, Console& console
     }
     if (look->is_met()) return printer.met(*look);
     const bool is_over = options.timeout_s && printer.waited_s() >= *options.timeout_s;
-    // The first result is shown even if the time was over before it.
+    // The first result is shown even if the time was up before it.
     if (!is_over || printer.is_first()) printer.print(*look);
     if (is_over) return printer.timed_out(*look);
     if (console.failed()) return kFailed;
     auto next = steady_clock::now() + of_seconds(config.watch.interval_seconds);
-    // The last look is at the end of the time.
+    // The last check is at the end of the time.
     if (options.timeout_s) next = std::min(next, begin + of_seconds(*options.timeout_s));
     std::this_thread::sleep_until(next);
   }

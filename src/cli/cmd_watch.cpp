@@ -42,7 +42,7 @@ void warn_of_agent(const AgentConfig& config, Console& console) {
                   format_moment(agent->started, false), agent->pid, *socket));
 }
 
-/// Which of the options that were passed a simulation ignores, as a sentence; empty if none.
+/// The given options that a simulation ignores, as a sentence; empty if there are none.
 std::string without_effect(const ConfigRequest& request) {
   std::vector<std::string_view> names;
   for (const ConfigRequest::Override& o : request.overrides)
@@ -90,7 +90,7 @@ class Watch {
   }
 
  private:
-  /// With --once nobody waits for an alert; if nothing is recorded, notifications are not kept over a restart either.
+  /// With --once nobody waits for an alert; if nothing is recorded, notifications do not survive a restart either.
   void open_notifications() {
     if (options_.once) return;
     silences_.configure(config_.notify);
@@ -120,7 +120,7 @@ class Watch {
   const Config& config_;
   Console& console_;
   Silences silences_{config_.watch.record ? silences_path(store_path(config_.store)) : std::string()};
-  std::unique_ptr<act::Notifier> notifier_;  ///< before the loop, which uses it until its end
+  std::unique_ptr<act::Notifier> notifier_;  ///< declared before the loop, which uses it until its end
   Loop loop_;
   Printer printer_;
 };
@@ -142,7 +142,7 @@ int watch(const WatchOptions& options, const LayeredConfig& layers, Console& con
     simulated.json = options.json;
     simulated.once = options.once;
     simulated.duration_s = options.duration_s;
-    // Slow enough to be read on a terminal; a log need not wait.
+    // Slow enough to be read on a terminal; a log has no need to wait.
     if (console.is_terminal()) simulated.within_s = 20;
     const std::string announcement =
         fmt::format("No GPU to watch here ({}); showing a simulated training job that leaks instead.{}", reasons,

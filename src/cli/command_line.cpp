@@ -17,7 +17,7 @@
 namespace vramtrack::cli {
 namespace {
 
-/// A command of the command line, with its verbs. Lives as long as the parsing: the library keeps references.
+/// A command of the command line, with its verbs. Must outlive the parsing, because the library keeps references.
 struct Declared {
   const CommandInfo* info = nullptr;
   CLI::App* app = nullptr;
@@ -27,13 +27,13 @@ struct Declared {
   std::vector<std::unique_ptr<Declared>> verbs;
 };
 
-/// Stores a word; an error is passed to the library in the form it expects, and comes back as a usage error.
+/// Stores a word; an error is passed to the library in the form that it expects, and comes back as a usage error.
 void store(const Argument& argument, const std::string& word) {
   const Status stored = argument.set(word);
   if (!stored) throw CLI::ValidationError(argument.name, stored.error().message);
 }
 
-/// "-o,--output,--out": all names of an option, as the library takes them.
+/// "-o,--output,--out": all names of an option, in the library's syntax.
 std::string all_names(const Argument& argument) {
   std::string names = argument.name;
   for (const auto* others : {&argument.also, &argument.silent})
@@ -41,7 +41,7 @@ std::string all_names(const Argument& argument) {
   return names;
 }
 
-/// Prints the names of an option that are to be shown.
+/// Prints only those names of an option that are to be shown.
 class HelpText : public CLI::Formatter {
  public:
   explicit HelpText(const Arguments& arguments) : arguments_(arguments) {}
@@ -84,7 +84,7 @@ void declare(Declared& command, const Argument& argument) {
   if (argument.is_required && !argument.reads_stdin) option->required();
 }
 
-/// A command that is not named gets no arguments, because they cost most of the start.
+/// A command that is not named gets no arguments, because declaring them takes most of the start-up time.
 std::unique_ptr<Declared> declare(CLI::App& above, const CommandInfo& info, bool is_named) {
   auto command = std::make_unique<Declared>();
   command->info = &info;
@@ -113,14 +113,14 @@ void set_flags(const Declared& command) {
     if (argument.takes == Takes::nothing && *given++) static_cast<void>(argument.set({}));
 }
 
-/// Whether somebody has sent something to standard input: a pipe or a file, but no terminal and not /dev/null.
+/// Whether input was sent to standard input: a pipe or a file, but not a terminal or /dev/null.
 bool is_sent_input() {
   struct stat what {};
   return ::fstat(STDIN_FILENO, &what) == 0 &&
          (S_ISFIFO(what.st_mode) || S_ISREG(what.st_mode) || S_ISSOCK(what.st_mode));
 }
 
-/// "vramtrack analyze < gpu.csv" is "vramtrack analyze -". Error: what is missing.
+/// Reads "vramtrack analyze < gpu.csv" as "vramtrack analyze -". The error says what is missing.
 Status take_standard_input(const Declared& command) {
   for (const Argument& argument : command.arguments.all()) {
     if (!argument.reads_stdin || command.app->get_option(argument.name)->count() > 0) continue;
@@ -148,21 +148,21 @@ std::string full_name(const CLI::App& app) {
   return app.get_parent() == nullptr ? app.get_name() : full_name(*app.get_parent()) + ' ' + app.get_name();
 }
 
-/// The first word where a command or a verb is expected that is neither; empty if there is none.
+/// The first word that is neither a command nor a verb where one is expected; empty if there is none.
 std::string unknown_command(const CLI::App& app) {
   if (commands_of(deepest(app)).empty()) return {};
   const std::vector<std::string> left = app.remaining(true);
   return left.empty() || left.front().starts_with('-') ? std::string() : left.front();
 }
 
-/// "'top', 'report' and 3 others": the first of several.
+/// "'top', 'report' and 3 others": the first few of several names.
 std::string some_of(const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 3;
   if (names.size() <= kMost) return fmt::format("'{}'", fmt::join(names, "', '"));
   return fmt::format("'{}' and {} more", fmt::join(names.begin(), names.begin() + kMost, "', '"), names.size() - kMost);
 }
 
-/// The commands that have this verb: "trace diff".
+/// The commands that have this verb, such as "trace diff".
 std::vector<std::string> with_verb(std::span<const CommandInfo* const> commands, std::string_view verb) {
   std::vector<std::string> out;
   for (const CommandInfo* command : commands)
@@ -188,7 +188,7 @@ std::string unknown_command_words(std::span<const CommandInfo* const> commands, 
   return fmt::format("unknown command '{}'{}{}", word, near.empty() ? "" : "; ", near);
 }
 
-/// The first option that the command does not have (the library would name the words after it instead); or empty.
+/// The first option that the command lacks, or empty. (The library would name the words after it instead.)
 std::string unknown_option(const CLI::App& app, int argc, const char* const* argv) {
   const CLI::App& command = deepest(app);
   for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
@@ -201,13 +201,13 @@ std::string unknown_option(const CLI::App& app, int argc, const char* const* arg
   return {};
 }
 
-/// Its long name that is shown, for one that is not: --since for --from.
+/// The long name that is shown for a name that is not: --since for --from.
 std::string shown_name(const CLI::App& command, std::string_view name) {
   const CLI::Option* const option = command.get_option_no_throw(std::string(name));
   return option == nullptr || option->get_lnames().empty() ? std::string(name) : "--" + option->get_lnames().front();
 }
 
-/// What to write instead of an option that the command does not have; empty if nothing resembles it.
+/// What to write instead of an option that the command lacks; empty if nothing resembles it.
 std::string near_option_words(const CLI::App& command, const DeclaredCommand& own, const std::string& name) {
   std::vector<std::string> shown;
   std::vector<std::string> others;
@@ -234,7 +234,7 @@ bool takes_a_program(const DeclaredCommand& command) {
                              [](const Argument& a) { return a.is_operand() && a.with == Completes::programs; });
 }
 
-/// The declared command and its verbs, flat.
+/// Appends the declared commands and their verbs, flattened.
 void add_all(std::vector<DeclaredCommand>& from, std::vector<DeclaredCommand*>& into) {
   for (DeclaredCommand& command : from) {
     into.push_back(&command);
@@ -242,14 +242,14 @@ void add_all(std::vector<DeclaredCommand>& from, std::vector<DeclaredCommand*>& 
   }
 }
 
-/// Every command and verb with its arguments, to look for what was meant.
+/// Every command and verb with its arguments, for finding what the user meant.
 class AllDeclared {
  public:
   explicit AllDeclared(std::span<const CommandInfo* const> commands) : declared_(declared(commands)) {
     add_all(declared_, all_);
   }
   [[nodiscard]] const std::vector<DeclaredCommand*>& all() const { return all_; }
-  /// Without arguments for the program itself.
+  /// Returns one without arguments for the program itself.
   [[nodiscard]] const DeclaredCommand& of(const CLI::App& command) const {
     const auto own = std::ranges::find_if(
         all_, [&](const DeclaredCommand* each) { return "vramtrack " + each->full_name == full_name(command); });
@@ -266,7 +266,7 @@ std::string unknown_option_words(const AllDeclared& commands, const CLI::App& co
   const DeclaredCommand& own = commands.of(command);
   const bool has_program = takes_a_program(own);
   std::string what = fmt::format("unknown option '{}'", name);
-  // A short option before a program is one of the program's.
+  // A short option before a program belongs to that program.
   const bool is_of_program = has_program && !name.starts_with("--");
   if (const std::string near = is_of_program ? std::string() : near_option_words(command, own, name); !near.empty()) {
     what += "; " + near;
@@ -328,7 +328,7 @@ bool is_command(std::span<const CommandInfo* const> commands, std::string_view w
   return std::any_of(commands.begin(), commands.end(), [&](const CommandInfo* each) { return each->name == word; });
 }
 
-/// Whether the words name a recording and no command: the first is one, or options come first and one follows.
+/// Whether the words name a recording and no command: the first is one, or one follows leading options.
 bool names_a_recording(std::span<const CommandInfo* const> commands, std::span<const char* const> words) {
   const std::string_view first = words.front();
   if (is_python(first)) return false;
@@ -339,8 +339,8 @@ bool names_a_recording(std::span<const CommandInfo* const> commands, std::span<c
          std::any_of(words.begin(), words.end(), [](const char* word) { return is_file(word); });
 }
 
-/// The words as the parsing takes them: "help watch" is "watch --help", "version" is "--version", and a recording alone
-/// is analysed.
+/// The words as the parser expects them: "help watch" becomes "watch --help", "version" becomes "--version", and a
+/// recording alone becomes the operand of analyze.
 std::vector<const char*> spelled_out(std::span<const CommandInfo* const> commands, int argc, const char* const* argv) {
   std::vector<const char*> words(argv, argv + argc);
   if (words.size() < 2) return words;
@@ -357,7 +357,7 @@ std::vector<const char*> spelled_out(std::span<const CommandInfo* const> command
   return words;
 }
 
-/// A command that is left out of what `make run` builds; empty if that is not what the first word names.
+/// The command in the first word if the program that `make run` builds lacks it; otherwise empty.
 std::string_view left_out(int argc, const char* const* argv) {
   const auto names = commands_left_out();
   const auto named = argc > 1 ? std::ranges::find(names, std::string_view(argv[1])) : names.end();
@@ -395,7 +395,7 @@ Parsed parse_command_line(std::span<const CommandInfo* const> commands, int give
   app.require_subcommand(1);
   app.footer(footer());
   std::vector<std::unique_ptr<Declared>> declared;
-  // One that is named is all that is parsed; the help and the messages about unknown words name all.
+  // If a command is named, only that one is parsed; the help and the messages about unknown words name all.
   const std::string_view first = argc > 1 ? argv[1] : "";
   const bool is_alone = is_command(commands, first) || first == "--version" || first == "-v";
   for (const CommandInfo* info : commands)

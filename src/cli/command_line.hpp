@@ -1,4 +1,4 @@
-// Parses the command line by what the commands declare. Only command_line.cpp knows the parsing library.
+// Parses the command line as the commands declare it. Only command_line.cpp depends on the parsing library.
 #pragma once
 
 #include <span>
@@ -16,12 +16,12 @@ struct Parsed {
   std::string error;  ///< without "vramtrack: "
 };
 
-/// "help COMMAND" is "COMMAND --help", and "FILE" is "analyze FILE" where FILE is not a command. REQUIRES: `argv` as
-/// passed to main(). An unknown command is an error even if
-/// --help is given too.
+/// "help COMMAND" is read as "COMMAND --help", and "FILE" as "analyze FILE" if FILE is not a command.
+/// REQUIRES: `argv` is as passed to main(). An unknown command is an error even if --help is given
+/// too.
 Parsed parse_command_line(std::span<const CommandInfo* const> commands, int argc, const char* const* argv);
 
-/// What main() does: parses the command line of commands() and runs the command, with the standard streams of this
+/// The body of main(): parses the command line of commands() and runs the command with the standard streams of this
 /// process. Returns the exit code.
 int run_command_line(int argc, const char* const* argv);
 

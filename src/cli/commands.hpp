@@ -1,4 +1,4 @@
-// The commands: one file each (cmd_NAME.cpp), which declares a CommandInfo, and one line each in commands.def.
+// The commands. Each has a file (cmd_NAME.cpp), which declares a CommandInfo, and a line in commands.def.
 #pragma once
 
 #include <functional>
@@ -22,8 +22,8 @@ using Runner = std::function<int(Console& console)>;
 struct CommandInfo {
   std::string_view name;
   std::string_view help;      ///< one line, without a full stop
-  std::string_view examples;  ///< the end of --help: "Examples:", and what the exit codes mean
-  /// Declares the arguments; they are stored in what the returned runner owns. nullptr: the command has verbs.
+  std::string_view examples;  ///< the end of --help: "Examples:", and the meaning of the exit codes
+  /// Declares the arguments; the returned runner owns what stores them. nullptr: the command has verbs.
   Runner (*declare)(Arguments& arguments) = nullptr;
   std::span<const CommandInfo* const> verbs = {};
 };
@@ -32,30 +32,30 @@ struct CommandInfo {
 #include "cli/commands.def"
 #undef VRAMTRACK_COMMAND
 
-/// The commands of this program: all of commands.def, in its order, or what `make run` builds of them.
+/// The commands of this program, in the order of commands.def: all of them, or those that `make run` builds.
 std::span<const CommandInfo* const> commands();
 
-/// The names of those that this program lacks because `make run` built it.
+/// The names of the commands that this program lacks because `make run` built it.
 std::span<const std::string_view> commands_left_out();
 
-/// A command with what it declares, and its verbs.
+/// A command with its declared arguments, and its verbs.
 struct DeclaredCommand {
   const CommandInfo* info = nullptr;
   std::string full_name;  ///< "snapshot leaks"
   Arguments arguments;
-  Runner run;  ///< owns what the arguments are stored in; empty: it has verbs
+  Runner run;  ///< owns the variables that store the arguments; empty: the command has verbs
   std::vector<DeclaredCommand> verbs;
 };
 
 /// Declares the arguments of all commands, for the texts generated from them.
 std::vector<DeclaredCommand> declared(std::span<const CommandInfo* const> commands, const std::string& above = {});
 
-/// A runner of a command that lasts until somebody ends it: while it runs, from before anything is printed or asked, an
-/// Interrupt lives. A program that sees the first line may end the command at once, also where a shell in the
-/// background had made it ignore SIGINT.
+/// A runner for a command that lasts until somebody ends it. An Interrupt exists while it runs, from before anything is
+/// printed or asked: a program that sees the first line may end the command at once, even if a shell that started it in
+/// the background had made it ignore SIGINT.
 Runner until_interrupted(Runner runner);
 
-/// A runner of a command with a configuration: loads it as `options->config` (a ConfigRequest) says; then either
+/// A runner for a command with a configuration: loads it as `options->config` (a ConfigRequest) requests, then either
 /// reports what is wrong with it and returns 2, or calls `run`.
 template <class Options>
 Runner configured(std::shared_ptr<const Options> options,

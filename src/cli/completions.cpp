@@ -22,7 +22,7 @@ std::string names(std::span<const DeclaredCommand> commands, std::string_view se
   return joined(all, separator);
 }
 
-/// The commands that can be run: verbs instead of the command that has them.
+/// The commands that can be run; a command with verbs is replaced by its verbs.
 std::vector<const DeclaredCommand*> leaves(std::span<const DeclaredCommand> commands) {
   std::vector<const DeclaredCommand*> all;
   for (const DeclaredCommand& command : commands) {
@@ -47,7 +47,7 @@ const Argument* operand_of(const DeclaredCommand& command) {
 
 // ---- bash
 
-/// The command that fills COMPREPLY; the current word is $cur.
+/// The shell command that fills COMPREPLY; the current word is $cur.
 std::string bash_reply(const Argument& argument) {
   std::string how;
   if (argument.with == Completes::files) how += " -f";
@@ -56,7 +56,7 @@ std::string bash_reply(const Argument& argument) {
   return how.empty() ? "" : fmt::format("mapfile -t COMPREPLY < <(compgen{} -- \"$cur\")", how);
 }
 
-/// One branch for each way to complete an option's value, with all options that are completed in that way.
+/// One branch per way to complete an option's value, with all options that are completed that way.
 std::string bash_values(std::span<const DeclaredCommand> commands) {
   std::map<std::string, std::map<std::string, std::vector<std::string>>> branches;  // option, reply, commands
   for (const DeclaredCommand* command : leaves(commands))
@@ -64,7 +64,7 @@ std::string bash_values(std::span<const DeclaredCommand> commands) {
       if (!argument.is_operand() && argument.takes != Takes::nothing)
         for (const std::string& name : argument.names())
           branches[name][bash_reply(argument)].push_back(command->full_name);
-  std::map<std::string, std::vector<std::string>> patterns;  // of each reply
+  std::map<std::string, std::vector<std::string>> patterns;  // patterns per reply
   for (const auto& [option, replies] : branches)
     for (const auto& [reply, in] : replies) {
       if (replies.size() == 1)
@@ -80,7 +80,7 @@ std::string bash_values(std::span<const DeclaredCommand> commands) {
 
 // ---- zsh
 
-/// Text within a specification of _arguments, which is in single quotes.
+/// Text within an _arguments specification, which is in single quotes.
 std::string zsh_text(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -137,9 +137,9 @@ std::string fish_value(const Argument& argument) {
   return out;
 }
 
-/// The options of commands at the same level: one line per option for all commands that have it.
+/// The options of commands at the same level: one line per option, for all commands that have it.
 std::string fish_options(std::span<const DeclaredCommand> commands, const std::string& condition) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> lines;  // the line's end, and its commands
+  std::vector<std::pair<std::string, std::vector<std::string>>> lines;  // the end of the line, and its commands
   for (const DeclaredCommand& command : commands)
     for (const Argument& argument : command.arguments.all()) {
       if (argument.is_operand()) continue;

@@ -1,5 +1,5 @@
-// The shells' completions (contrib/completions), generated from what the commands declare. A test in tests/unit/cli
-// compares them with the files, and rewrites the files with VRAMTRACK_UPDATE=1.
+// The shells' completions (contrib/completions), generated from the commands' declarations. A test in tests/unit/cli
+// compares them with the files; with VRAMTRACK_UPDATE=1 it rewrites the files.
 #pragma once
 
 #include <span>

@@ -52,7 +52,7 @@ Status apply_request(LayeredConfig& layers, const ConfigRequest& request) {
   return {};
 }
 
-/// What the file says that is carried out with our rights; empty: nothing.
+/// The action in the file that would run with this process's rights; empty if there is none.
 std::string_view named_deed(const Config& of_file) {
   if (!of_file.policies.toml.empty()) return "has policies";
   if (!of_file.notify.exec.empty()) return "names the program of notify.exec";
@@ -60,14 +60,14 @@ std::string_view named_deed(const Config& of_file) {
   return {};
 }
 
-/// Where we have more rights than a user: what is done with them is decided by root and by us alone.
+/// If this process has more rights than a user, only root and its own user may decide what is done with them.
 Status check_writers(const Config& of_file, const RegularFile& file) {
   const std::string_view deed = named_deed(of_file);
   if (deed.empty() || file.writer().empty()) return {};
   return fail(fmt::format("the file {}, and another user could change it: {}", deed, file.writer()));
 }
 
-/// The programs of steps and channels are looked at again when they are run.
+/// The programs of steps and channels are checked again when they are run.
 Status check_programs(const Config& config, const act::Policies& policies) {
   std::vector<std::vector<std::string>> commands;
   if (!config.notify.exec.empty()) commands.push_back(config.notify.exec);
@@ -79,7 +79,7 @@ Status check_programs(const Config& config, const act::Policies& policies) {
   return {};
 }
 
-/// Checks the names that only the registries know.
+/// Checks the names that only the registries have.
 Status check_names(const LayeredConfig& layers) {
   const Config& c = layers.config();
   std::vector<std::string_view> names;

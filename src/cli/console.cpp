@@ -62,7 +62,7 @@ void Console::error(std::string_view message) {
   erase_progress();
   if (const std::string zone = unnamed_zone(); !zone.empty())
     static_cast<void>(write_all(STDERR_FILENO, "vramtrack: " + zone + '\n'));
-  // Nothing can be done when standard error is closed too.
+  // Nothing can be done if standard error is closed, too.
   static_cast<void>(write_all(STDERR_FILENO, "vramtrack: " + printable_lines(message) + '\n'));
 }
 
@@ -70,7 +70,7 @@ void Console::set_progress(const std::string& line) {
   const std::lock_guard lock(mutex_);
   erase_progress();
   if (line.empty()) return;
-  // Cut at the edge of the screen: a line that is broken in two could not be erased.
+  // Cut at the edge of the screen, because a line that wraps could not be erased.
   has_progress_ = write_all(STDERR_FILENO, "\033[?7l" + line + "\033[?7h");
 }
 

@@ -1,4 +1,4 @@
-// Console: the one place that writes to the terminal.
+// Console: the only place that writes to the terminal.
 #pragma once
 
 #include <mutex>
@@ -13,30 +13,30 @@ namespace vramtrack::cli {
 /// Standard output and standard error of this process. Not thread-safe, except for set_progress().
 class Console {
  public:
-  /// Ignores SIGPIPE: a reader that has gone (`| head`) is reported by gone().
+  /// Ignores SIGPIPE: gone() reports a reader that has exited (`| head`).
   Console();
 
   /// Writes all of `text` to standard output, or nothing once gone().
   void write(std::string_view text);
-  /// The same; on a terminal, lines are broken between words rather than at the edge of the screen.
+  /// The same; on a terminal, breaks lines between words rather than at the edge of the screen.
   void write_prose(std::string_view text);
-  /// "vramtrack: <message>" on standard error. By convention the message reads "what: why; next step".
+  /// Writes "vramtrack: <message>" to standard error. By convention the message reads "what: why; next step".
   void error(std::string_view message);
   /// The same, for a problem that does not end the command.
   void warn(std::string_view message) { error(message); }
 
-  /// The last line of the terminal, below all that is written; empty: none. Any thread may call it.
+  /// Sets the last line of the terminal, below everything written; empty: none. Any thread may call it.
   void set_progress(const std::string& line);
 
-  /// While it lives, what this thread puts into words has local times if standard output is a terminal; what is
-  /// written next names the zone once. Not for JSON, nor for what goes into a file.
+  /// While the object lives, text formatted by this thread has local times if standard output is a terminal; the next
+  /// text written names the zone once. Not for JSON or for files.
   [[nodiscard]] LocalTimes local_times() const { return LocalTimes(terminal_); }
 
-  /// Nobody reads standard output any more, or it cannot be written (then error() has reported it): end quietly.
+  /// Nobody reads standard output any more, or it cannot be written (which error() has reported): exit quietly.
   [[nodiscard]] bool gone() const { return gone_; }
   [[nodiscard]] bool failed() const { return failed_; }
   [[nodiscard]] bool is_terminal() const { return terminal_; }
-  /// Colours on a terminal that has them, unless NO_COLOR is set; lines as wide as the terminal is now.
+  /// Colours on a terminal that supports them, unless NO_COLOR is set; lines as wide as the terminal is now.
   [[nodiscard]] ReportStyle style() const { return {colour_, width()}; }
 
  private:
@@ -45,7 +45,7 @@ class Console {
   /// Call with the mutex held.
   void erase_progress();
 
-  std::mutex mutex_;  ///< guards has_progress_ and of what is written: the progress line has its own thread
+  std::mutex mutex_;  ///< guards has_progress_ and the output, because the progress line has its own thread
   bool has_progress_ = false;
 
   bool terminal_ = false;
@@ -54,8 +54,8 @@ class Console {
   bool failed_ = false;
 };
 
-/// A block of lines at the bottom of the terminal that is redrawn in place. On anything but a terminal
-/// draw() does nothing: print lines with Console::write instead.
+/// A block of lines at the bottom of the terminal that is redrawn in place. Without a terminal, draw() does nothing:
+/// print lines with Console::write instead.
 class Block {
  public:
   explicit Block(Console& console) : console_(console) {}
@@ -66,7 +66,7 @@ class Block {
   void draw(std::string_view text);
   /// Removes the block, so that lines can be written above the next one.
   void erase();
-  /// Leaves what is drawn where it is.
+  /// Leaves the block where it is.
   void keep() { lines_ = 0; }
 
  private:

@@ -17,7 +17,7 @@ SetWord with_health(HealthOptions& options, std::string name, SetWord set) {
   };
 }
 
-/// What is asked for, with the period as times before now.
+/// The request, with the period converted to times before now.
 Result<HealthRequest> with_period(const HealthOptions& options) {
   HealthRequest request = options.request;
   const Timestamp now = time_of_day();
@@ -46,7 +46,7 @@ void add_health(Arguments& arguments, HealthOptions& into) {
               with_health(into, "--format", one_of(formats, into.format)))
       .completes(formats)
       .in_manual("The format npd is one line, for plugins of Kubernetes' node-problem-detector.");
-  // By its own name: who typed --json knows nothing of --format.
+  // Reported under its own name: a user who typed --json may not know --format.
   arguments.flag("--json", "The same as --format json", [&into] {
     into.format = "json";
     if (into.first.empty()) into.first = "--json";

@@ -20,10 +20,10 @@ struct HealthOptions {
   std::string first;    ///< the first given option that is valid only with --health; empty: none was given
 };
 
-/// Declares --health and what goes with it. `into` must outlive the parsing.
+/// Declares --health and the options that go with it. `into` must outlive the parsing.
 void add_health(Arguments& arguments, HealthOptions& into);
 
-/// Prints the checkup and returns its exit code: 0 healthy, 1 unhealthy, 2 not known.
+/// Prints the checkup and returns its exit code: 0 healthy, 1 unhealthy, 2 unknown.
 int doctor_health(const HealthOptions& options, const ConfigRequest& config, Console& console);
 
 }  // namespace vramtrack::cli

@@ -23,7 +23,7 @@ ProgramIdentity identity_of(std::string command) {
   return program_identity(process);
 }
 
-/// The peaks of the processes of the command that each trace shows, added up for each trace.
+/// The sum of the peaks of the command's processes in a trace.
 Result<double> traced_peak(const std::string& file, const ProgramIdentity& wanted) {
   trace::Symbols symbols;
   const auto run = open_run({file}, TraceOptions{}, symbols, nullptr);

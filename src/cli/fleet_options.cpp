@@ -25,7 +25,7 @@ Result<std::string> read_file(const std::string& path, std::size_t most_bytes) {
   return (*file)->read(most_bytes);
 }
 
-/// Reads a secret: the first line of a file.
+/// Reads a secret from the first line of a file.
 Status read_secret(const std::string& path, const char* option, std::string& into) {
   if (path.empty()) return {};
   auto text = read_file(path, kMostSecret);
@@ -35,7 +35,7 @@ Status read_secret(const std::string& path, const char* option, std::string& int
   return {};
 }
 
-/// The server at `address`, with what is sent to each.
+/// The server at `address`, with the credentials and headers for every server.
 Result<fleet::ServerAddress> server_of(const FleetOptions& o, const std::string& address) {
   auto url = act::parse_url(address);
   if (!url) return fail(url.error().during("--url"));

@@ -1,4 +1,4 @@
-// Options that the verbs of `vramtrack fleet` share: the server, how it is read, and which part of it.
+// Options that the verbs of `vramtrack fleet` share: the server, how to read it, and which part of it.
 #pragma once
 
 #include <cstdint>
@@ -29,15 +29,15 @@ struct FleetOptions {
   std::uint64_t threads = 0;
 };
 
-/// Declares them; `options` must outlive the parsing.
+/// Declares the options; `options` must outlive the parsing.
 void add_fleet_options(Arguments& arguments, FleetOptions& options);
 
-/// The servers, each once for each tenant.
+/// The servers, once per tenant.
 Result<std::vector<fleet::ServerAddress>> servers_of(const FleetOptions& options);
-/// Reads them by the path that the user chose, else each by the one that it supports best.
+/// Reads each server by the protocol that the user chose, else by the best one that the server supports.
 Result<fleet::Reader> reader_of(const FleetOptions& options);
 Result<fleet::Mapping> mapping_of(const FleetOptions& options);
-/// The shard and the labels; not the time.
+/// The shard and the labels, but not the time.
 Result<fleet::PlanOptions> plan_of(const FleetOptions& options);
 unsigned threads_of(const FleetOptions& options);
 

@@ -1,4 +1,4 @@
-// --gpu of the commands that read recordings: only these GPUs.
+// --gpu for commands that read recordings: selects GPUs.
 #pragma once
 
 #include <set>
@@ -14,12 +14,12 @@ namespace vramtrack::cli {
 /// --gpu: indices or ids.
 void add_gpus(Arguments& arguments, std::vector<std::string>& into);
 
-/// The ids of the devices that `gpus` names among those of `series`; of one that is divided, its instances belong to
-/// it. Error: there is none of that name, and which there are.
+/// The ids of those devices of `series` that `gpus` names; naming a partitioned GPU includes its instances. Error: no
+/// GPU has that name; the message lists those there are.
 Result<std::set<std::string>> chosen_gpus(const std::vector<const SeriesView*>& series,
                                           const std::vector<std::string>& gpus);
 
-/// Keeps those that `gpus` names; all if it names none. `view_of` is the SeriesView of an element.
+/// Keeps the elements that `gpus` names, or all if it is empty. `view_of` returns the SeriesView of an element.
 template <class Element, class ViewOf>
 Status keep_gpus(std::vector<Element>& all, const std::vector<std::string>& gpus, ViewOf view_of) {
   if (gpus.empty()) return {};

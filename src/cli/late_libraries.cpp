@@ -1,6 +1,6 @@
 #include "cli/late_libraries.hpp"
 
-/// Of cmake/late_libraries.cpp; null in a program without it.
+/// Defined in cmake/late_libraries.cpp; null in a program without it.
 extern "C" [[gnu::weak]] void vramtrack_load_late();
 
 namespace vramtrack::cli {

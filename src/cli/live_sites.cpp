@@ -62,7 +62,7 @@ std::vector<std::string> LiveSites::new_leaks() {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> found;
   if (!newest_) return found;
-  const std::set<std::string> before = reported_;  // a line of two leaks is news of both
+  const std::set<std::string> before = reported_;  // a line in two leaks is news in both
   for (const FoundLeak& leak : newest_->leaks)
     if (!take_locked(leak.lines, before))
       found.push_back(fmt::format("{}; it began {} after the start", leak.words, format_span(leak.since_s)));
@@ -75,7 +75,7 @@ bool LiveSites::take(const std::vector<std::string>& lines) {
   return take_locked(lines, before);
 }
 
-/// A line that joins a leak that was reported is not news.
+/// A line that joins a reported leak is not news.
 bool LiveSites::take_locked(const std::vector<std::string>& lines, const std::set<std::string>& before) {
   const bool is_reported =
       std::any_of(lines.begin(), lines.end(), [&](const auto& line) { return before.contains(line); });

@@ -1,4 +1,4 @@
-// LiveSites: the source lines that a running program's trace shows so far, read during the run.
+// LiveSites: the leaking source lines in a running program's trace, found while it runs.
 #pragma once
 
 #include <chrono>
@@ -14,24 +14,24 @@
 
 namespace vramtrack::cli {
 
-/// A leak of one or several lines.
+/// A leak by one or several lines.
 struct FoundLeak {
   /// "train_step (train.py:57): 12 MiB/s, 1.1 GiB in 5,632 blocks, with model.py:20 forward (1.0 GiB)"
   std::string words;
-  double since_s = 0;              ///< when it began: after the start of the run
-  std::vector<std::string> lines;  ///< the one that probably keeps the memory is the first
+  double since_s = 0;              ///< when it began, in seconds after the start of the run
+  std::vector<std::string> lines;  ///< the line that probably keeps the memory comes first
 };
 
 /// The result of reading the trace.
 struct SitesSoFar {
   std::string json;                    ///< the JSON of the whole report, one line
-  std::string verdict;                 ///< for people
-  std::vector<FoundLeak> leaks;        ///< the worst first
+  std::string verdict;                 ///< the verdict, for people
+  std::vector<FoundLeak> leaks;        ///< worst first
   std::vector<std::string> suspected;  ///< "train_step (train.py:57): 1.1 GiB in 5,632 blocks"
 };
 
-/// Reads a trace file on its own thread; a single other thread uses it. A reading takes time in proportion to the
-/// length of the trace, so the next one begins only after ten times that time.
+/// Reads a trace file on its own thread; one other thread uses this object. A reading takes time in proportion to the
+/// length of the trace, so the next one begins only after a pause of ten times as long.
 class LiveSites {
  public:
   using Read = std::function<Result<SitesSoFar>(const std::string& trace)>;
@@ -42,13 +42,13 @@ class LiveSites {
   LiveSites(const LiveSites&) = delete;
   LiveSites& operator=(const LiveSites&) = delete;
 
-  /// Begins a reading of `trace`, unless one is in progress or the last one ended too recently.
+  /// Starts a reading of `trace`, unless one is in progress or the last one ended too recently.
   void look(const std::string& trace);
-  /// Leaks of which no line has been taken before, with the time at which they began.
+  /// Leaks with none of their lines reported before, with the times at which they began.
   std::vector<std::string> new_leaks();
-  /// Whether one of the lines of a rise was taken before; from now on they all were.
+  /// Returns whether one of the lines of a rise was reported before; from now on, all of them count as reported.
   bool take(const std::vector<std::string>& lines);
-  /// From the newest reading; empty before the first.
+  /// The JSON of the newest reading; empty before the first.
   [[nodiscard]] std::string json() const;
 
  private:
@@ -57,12 +57,12 @@ class LiveSites {
 
   Read read_;
   std::thread thread_;
-  mutable std::mutex mutex_;  ///< guards what follows
+  mutable std::mutex mutex_;  ///< guards the members below
   bool is_reading_ = false;
   Clock::time_point next_{};
   std::optional<SitesSoFar> newest_;
   bool take_locked(const std::vector<std::string>& lines, const std::set<std::string>& before);
-  std::set<std::string> reported_;  ///< by line
+  std::set<std::string> reported_;  ///< source lines
 };
 
 /// The report of a trace, for LiveSites and for the end of a run.

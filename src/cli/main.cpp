@@ -1,4 +1,4 @@
-// vramtrack: parse the command line, run the command.
+// vramtrack: parses the command line and runs the command.
 #include "cli/command_line.hpp"
 
 int main(int argc, char** argv) {

@@ -89,7 +89,7 @@ std::vector<const DeclaredCommand*> all_with(std::span<const DeclaredCommand> co
   return out;
 }
 
-/// The options of the group, which are the same in all commands: those of the command that has most of them.
+/// The options of the group, which are the same in all commands: taken from the command with the most of them.
 std::string shared_entries(const std::vector<const DeclaredCommand*>& commands, Group group) {
   std::string most;
   for (const DeclaredCommand* command : commands)

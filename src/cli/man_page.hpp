@@ -1,5 +1,5 @@
-// The parts of the man page (docs/man/vramtrack.1) that are generated from what the commands declare. A test in
-// tests/unit/cli compares them with the file, and rewrites it with VRAMTRACK_UPDATE=1.
+// The parts of the man page (docs/man/vramtrack.1) that are generated from the commands' declarations. A test in
+// tests/unit/cli compares them with the file; with VRAMTRACK_UPDATE=1 it rewrites the file.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@ namespace vramtrack::cli {
 std::string man_synopsis(std::span<const DeclaredCommand> commands);
 /// .SH COMMANDS: what each command and each verb does.
 std::string man_commands(std::span<const DeclaredCommand> commands);
-/// One section per command or verb that has its own options; shared options have separate sections.
+/// One section per command or verb with options of its own; shared options have separate sections.
 std::string man_options(std::span<const DeclaredCommand> commands);
 
 }  // namespace vramtrack::cli

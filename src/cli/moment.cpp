@@ -18,10 +18,10 @@ namespace {
 constexpr std::int64_t kDay_s = 86'400;
 constexpr std::int64_t kAnyTime_s = std::numeric_limits<std::int64_t>::min();
 
-/// What a clock in `zone` shows at `utc_s`.
+/// The time that a clock in `zone` shows at `utc_s`.
 std::int64_t local_s(Zone& zone, std::int64_t utc_s) {
   std::int64_t local = utc_s;
-  // The offset of about that time, then that of the time itself: it may have changed in between.
+  // First the offset at about that time, then that at the time itself, because it may have changed in between.
   for (int i = 0; i < 2; ++i) local = utc_s + (local - zone.to_utc(local, kAnyTime_s));
   return local;
 }
@@ -34,7 +34,7 @@ bool take(std::string_view& text, std::string_view word) {
   return true;
 }
 
-/// Days before today's; nullopt: the text does not begin with a day's name.
+/// Days before today; nullopt if the text does not begin with the name of a day.
 std::optional<std::int64_t> take_day(std::string_view& text) {
   if (take(text, "today")) return 0;
   if (take(text, "yesterday")) return 1;

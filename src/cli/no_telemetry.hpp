@@ -1,4 +1,4 @@
-// NoTelemetry: the source that a program without the tracer has in its place, which reports that once.
+// NoTelemetry: replaces the tracing source in a program without the tracer, and reports that once.
 #pragma once
 
 #include <memory>

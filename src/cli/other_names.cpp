@@ -14,11 +14,11 @@
 namespace vramtrack::cli {
 namespace {
 
-/// A name that other programs have, and what is ours for it.
+/// A name that other programs use, and its equivalent here.
 struct OtherName {
   std::string_view name;
-  std::string_view ours;    ///< a command or an option; empty: there is none
-  std::string_view advice;  ///< what to do then
+  std::string_view ours;    ///< a command or an option; empty if there is none
+  std::string_view advice;  ///< what to do in that case
 };
 
 constexpr std::string_view kColours = "set NO_COLOR=1 in the environment for output without colours";
@@ -77,7 +77,7 @@ constexpr auto kCommands = std::to_array<OtherName>({
     {"web", "agent", {}},
 });
 
-/// An option of ours is offered where the command has it, and the advice where it does not.
+/// A vramtrack option is offered if the command has it; otherwise the advice is.
 constexpr auto kOptions = std::to_array<OtherName>({
     {"--address", "--listen", {}},
     {"--batch", "--once", {}},
@@ -98,7 +98,7 @@ constexpr auto kOptions = std::to_array<OtherName>({
     {"-v", "--explain", kVersion},
 });
 
-/// Of a command with verbs. The name is a word, or empty for a file; {} stands for it.
+/// For a command with verbs. The name is a word, or empty for a file; {} stands for it.
 struct OtherVerb {
   std::string_view command;
   std::string_view name;

@@ -1,5 +1,5 @@
-// What is offered for a word of the command line that is not ours: what other programs call it, or what such a word may
-// mean here.
+// Suggestions for words of the command line that vramtrack does not have: what other programs use them for, or what
+// they may mean here.
 #pragma once
 
 #include <span>
@@ -10,26 +10,26 @@
 
 namespace vramtrack::cli {
 
-/// Whether `word` names something that can be read: any file but a folder.
+/// Whether `word` names something that can be read: any file except a folder.
 bool is_file(std::string_view word);
 
-/// Whether it is the name of a program in Python, which no recording is.
+/// Whether it is the name of a Python program, which is never a recording.
 bool is_python(std::string_view word);
 
-/// For a command that we do not have: "the nearest is 'holders'" for `ps`. Empty: nothing is known.
+/// For an unknown command: "the nearest is 'holders'" for `ps`. Empty if there is no suggestion.
 std::string other_command(std::string_view word);
 
-/// For a program that is not ours before its arguments: how it is run under the probe. `words` are the whole command
-/// line without our own name. Looks along PATH. Empty: there is no such program.
+/// For another program in place of a command: how to run it under the probe. `words` are the whole command line without
+/// vramtrack's own name. Searches PATH. Empty if there is no such program.
 std::string other_program(std::span<const char* const> words);
 
-/// For a verb that `command` does not have: a file, or another program's verb. Empty: nothing is known.
+/// For a verb that `command` lacks: a file, or another program's verb. Empty if there is no suggestion.
 std::string other_verb(std::string_view command, std::string_view word);
 
-/// For an option that `command` does not have: one that it has, or what to do. Empty: nothing is known.
+/// For an option that `command` lacks: one that it has, or what to do. Empty if there is no suggestion.
 std::string other_option(const DeclaredCommand& command, std::string_view name);
 
-/// For a word that `command` takes no operand for: the option that takes it, or the command. Empty: nothing is known.
+/// For a word where `command` takes no operand: the option that takes it, or the command. Empty: no suggestion.
 std::string other_argument(const DeclaredCommand& command, const std::string& word);
 
 }  // namespace vramtrack::cli

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kFailed = 2;
 
-/// While it lives, standard output is a file in memory.
+/// While the object lives, standard output is a file in memory.
 class Collected {
  public:
   Collected()
@@ -64,7 +64,7 @@ int run_into(const std::string& path, const Runner& run, Console& console) {
   if (!file) return failed(file.error().message);
   Collected printed;
   if (!printed.works()) return failed("cannot write the output: " + errno_words(errno));
-  Console inner;  // which sees that it writes to a file
+  Console inner;  // detects that it writes to a file
   const int exit_code = run(inner);
   printed.give_back();
   if (printed.is_empty()) return exit_code;

@@ -1,12 +1,12 @@
-// --output of a command that prints one document.
+// --output for a command that prints one document.
 #pragma once
 
 #include "cli/commands.hpp"
 
 namespace vramtrack::cli {
 
-/// Declares --output, behind what `arguments` have. With it, all that `run` prints on standard output, its child
-/// processes too, is written to the file at its end; the file is left as it was if `run` printed nothing.
+/// Declares --output after the other `arguments`. With it, everything that `run` and its child processes print on
+/// standard output is written to the file at the end; the file is left unchanged if nothing was printed.
 Runner with_output(Arguments& arguments, Runner run);
 
 }  // namespace vramtrack::cli

@@ -41,7 +41,7 @@ void Printer::warn(const std::string& text) {
 
 void Printer::print_event(const Event& event) {
   const LocalTimes local(is_local_);
-  // The end of a process shows in its alerts and in the table.
+  // The end of a process is visible in its alerts and in the table.
   if (!is_for_people(event)) return;
   const Catalog& catalog = pipeline_.catalog();
   if (json_)
@@ -63,7 +63,7 @@ std::string Printer::status_text(const View& view) const {
   return json_ ? find_report("json")->render(view, {}) : status_table(view, console_.style());
 }
 
-/// Warnings of the view that have not been printed yet: once, above the tables.
+/// Prints the view's new warnings above the tables, each only once.
 void Printer::print_new_warnings(const View& view) {
   if (json_) return;  // each row has them
   for (const std::string& text : view.warnings)

@@ -9,24 +9,24 @@
 
 namespace vramtrack::cli {
 
-/// Not thread-safe. Builds no text in ticks in which there is nothing to print.
+/// Not thread-safe. Builds no text in ticks with nothing to print.
 class Printer {
  public:
-  /// `in_place`: on a terminal, the status table is drawn over the one before. `pipeline` and `console` must outlive
+  /// `in_place`: on a terminal, the status table is drawn over the previous one. `pipeline` and `console` must outlive
   /// the printer. Call listen() once.
   Printer(Pipeline& pipeline, Console& console, bool json, bool in_place);
 
   /// Begins to print what the pipeline reports.
   void listen();
-  /// Prints the status: a table, or with json one analysis line per series.
+  /// Prints the status: a table, or, with json, one analysis line per series.
   void status();
-  /// Prints the final status, unless it has just been shown; with `explain`, in full.
+  /// Prints the final status unless it has just been shown; in full with `explain`.
   void last_status(bool explain);
-  /// Call when the pipeline has started again: no status of it has been shown yet.
+  /// Call this when the pipeline has started again, because none of its status has been shown yet.
   void forget_shown() { shown_.clear(); }
-  /// Writes `text` above a table that is drawn in place; prose, or with json one line.
+  /// Writes `text` above a table that is drawn in place: as prose, or, with json, as one line.
   void print(const std::string& text);
-  /// The same on standard error.
+  /// The same for standard error.
   void warn(const std::string& text);
 
  private:
@@ -39,11 +39,11 @@ class Printer {
   Console& console_;
   Block block_;
   bool json_;
-  bool is_local_;  ///< times are this machine's: for people
+  bool is_local_;  ///< times are local, for people
   bool in_place_;
-  std::string shown_;              ///< the last status
-  std::set<std::string> printed_;  ///< warnings
-  Timestamp shown_time_;           ///< of its samples: two of one second read alike
+  std::string shown_;              ///< the last status shown
+  std::set<std::string> printed_;  ///< warnings already printed
+  Timestamp shown_time_;           ///< the time of its samples; two in the same second read alike
 };
 
 }  // namespace vramtrack::cli

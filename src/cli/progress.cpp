@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr std::chrono::seconds kPatience{2};
 constexpr std::chrono::milliseconds kRedraw{250};
 
-/// How far each file is read that this process has open, by the kernel: whatever reads it, and compressed or not.
+/// How far each file that this process has open has been read, from the kernel: by any reader, and compressed or not.
 std::map<std::string, std::uint64_t> positions() {
   std::map<std::string, std::uint64_t> out;
   std::error_code ec;
@@ -40,7 +40,7 @@ std::map<std::string, std::uint64_t> positions() {
   return out;
 }
 
-/// How much of the files was read so far.
+/// How much of the files has been read so far.
 class FilesRead {
  public:
   explicit FilesRead(const std::vector<std::string>& files) {
@@ -67,7 +67,7 @@ class FilesRead {
   }
 
  private:
-  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> sizes_;  ///< by path: size, and how far it was read
+  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> sizes_;  ///< by path: size, and how much has been read
 };
 
 }  // namespace

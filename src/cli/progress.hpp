@@ -1,4 +1,4 @@
-// A line on the terminal that says what a long command is doing.
+// A line on the terminal that shows the progress of a long command.
 #pragma once
 
 #include <chrono>
@@ -12,16 +12,16 @@
 
 namespace vramtrack::cli {
 
-/// While it lives and takes more than two seconds, a line on standard error says what is done, for how long, and how
-/// much of the files has been read: "reading gpu.csv: 34 %, 5s so far". Only where standard error is a terminal. The
-/// line gives way to whatever the console writes, and is gone at the end. `console` must outlive it.
+/// While the object lives and more than two seconds have passed, a line on standard error shows the activity, its
+/// duration, and how much of the files has been read: "reading gpu.csv: 34 %, 5s so far". Only if standard error is a
+/// terminal. The line gives way to anything the console writes, and is erased at the end. `console` must outlive it.
 class Progress {
  public:
   Progress(Console& console, std::string what);
-  /// For a command that reads these files.
+  /// For a command that reads `files`.
   Progress(Console& console, const std::vector<std::string>& files);
   ~Progress();
-  /// What has been done, instead of how much of the files was read: "12 of 80 machines judged". Cheap; any thread.
+  /// Shows `done` instead of the share of the files that was read: "12 of 80 machines judged". Cheap; any thread.
   void show(std::string done);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -37,7 +37,7 @@ class Progress {
   std::condition_variable changed_;
   bool is_over_ = false;
   std::string done_;
-  std::thread thread_;  ///< none where nobody would see the line
+  std::thread thread_;  ///< not started if nobody would see the line
 };
 
 }  // namespace vramtrack::cli

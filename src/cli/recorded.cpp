@@ -20,7 +20,7 @@ namespace vramtrack::cli {
 
 namespace {
 
-/// docs/formats/logs.md says the same: a test compares.
+/// docs/formats/logs.md says the same; a test compares them.
 constexpr const char* kHowChosen =
     "Without it, the format is recognised from the first 256 KiB of the log, not by the name of the file. The most "
     "certain match wins: first the output of a known tool, by its own markers; then text in which a third of the lines "
@@ -97,7 +97,7 @@ Result<LogOptions> log_options(const LogArguments& o) {
 
 namespace {
 
-/// Whether it is an HTML page, such as one that `vramtrack report` wrote: it has tables but is not a log.
+/// Whether it is an HTML page, such as one written by `vramtrack report`, which has tables but is not a log.
 bool is_html(const std::string& path) {
   std::error_code ec;
   if (!std::filesystem::is_regular_file(path, ec)) return false;  // a pipe would lose what is read here
@@ -113,7 +113,7 @@ bool is_html(const std::string& path) {
 
 namespace {
 
-/// What people paste and no log is: a table of one moment.
+/// Refuses a table of a single moment, which people paste but which is not a log.
 Status refuse_pasted(const std::string& path) {
   std::error_code ec;
   if (!std::filesystem::is_regular_file(path, ec)) return {};

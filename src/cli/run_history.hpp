@@ -1,4 +1,4 @@
-// What is known about programs when no watch records: from earlier recordings, or from a store's past state.
+// The history of programs when no watch is recording: from earlier recordings, or from a store's past state.
 #pragma once
 
 #include <functional>
@@ -13,12 +13,12 @@
 
 namespace vramtrack::cli {
 
-/// Programs in memory. What memory() returns refers to it.
+/// Programs in memory. The result of memory() refers to this object.
 class RunHistory {
  public:
   RunHistory() = default;
 
-  /// As a store remembers them, without runs that had not ended at the time that `now` returns.
+  /// The programs as a store remembers them, without runs that had not ended at the time returned by `now`.
   static RunHistory of_store(std::vector<Program> programs, std::function<Timestamp()> now);
 
   /// Reads each run in `files`, with device and process logs joined as usual; earlier runs help to judge later ones.
@@ -31,8 +31,8 @@ class RunHistory {
  private:
   Status read_part(const RecordedPart& part, const Config& config, Duration shift);
 
-  std::map<std::string, Program> known_;   ///< by identity
-  std::map<std::string, Program> stored_;  ///< by key
+  std::map<std::string, Program> known_;   ///< keyed by identity
+  std::map<std::string, Program> stored_;  ///< keyed by program key
   std::function<Timestamp()> now_;
 };
 

@@ -1,4 +1,4 @@
-// Options that several commands have, declared in one place each. Those that are settings go into the ConfigRequest.
+// Options shared by several commands, each declared in one place. Those that are settings go into the ConfigRequest.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace vramtrack::cli {
 void add_config(Arguments& arguments, ConfigRequest& into);
 /// --detector
 void add_detector(Arguments& arguments, ConfigRequest& into);
-/// --lead-time, for what raises alerts
+/// --lead-time, for commands that raise alerts
 void add_lead_time(Arguments& arguments, ConfigRequest& into);
 /// --interval, for a live watch
 void add_interval(Arguments& arguments, ConfigRequest& into);
@@ -28,7 +28,7 @@ void add_no_experience(Arguments& arguments, ConfigRequest& into);
 /// --source
 void add_sources(Arguments& arguments, ConfigRequest& into);
 void add_or_simulate(Arguments& arguments, bool& into);
-/// --json: lines
+/// --json, for JSON lines
 void add_json(Arguments& arguments, bool& into);
 /// --scenario
 void add_scenario(Arguments& arguments, std::string& into, std::string help);

@@ -1,4 +1,4 @@
-// Two pages of ours in one, for a browser: each keeps its own script and zoom.
+// Combines two of vramtrack's pages in one, for a browser; each keeps its own script and zoom.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace vramtrack::cli {
 
-/// Beside each other, or one below the other where there is little room. Both are whole HTML documents.
+/// Side by side, or one below the other if there is little room. Both must be whole HTML documents.
 std::string side_by_side(std::string_view left, std::string_view right);
 
 }  // namespace vramtrack::cli

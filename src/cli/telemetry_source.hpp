@@ -1,4 +1,4 @@
-// The source of what running programs allocate, for `watch` and `agent` with telemetry.enabled.
+// The source of running programs' allocations, for `watch` and `agent` with telemetry.enabled.
 #pragma once
 
 #include <memory>
@@ -9,11 +9,11 @@
 
 namespace vramtrack::cli {
 
-/// Each of its polls returns the error that prevents it, also that this build has no tracer. `categories`, if not null:
-/// where it puts what each process holds by what it is for.
+/// Each poll returns the error that prevents it, including that this build has no tracer. `categories`, if not null:
+/// receives what each process holds, by purpose.
 std::unique_ptr<Source> open_telemetry(std::shared_ptr<TracedCategories> categories = nullptr);
 
-/// Why this build has no tracer, in a clause about the build; empty: it has one.
+/// Why this build has no tracer, as a clause about the build; empty if it has one.
 std::string_view why_no_telemetry();
 
 }  // namespace vramtrack::cli

@@ -1,4 +1,4 @@
-// The size of the terminal that standard output is.
+// The size of the terminal on standard output.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ struct TerminalSize {
   std::size_t rows = 0;     ///< 0: unknown
 };
 
-/// As it is now; both are 0 if standard output is not a terminal. Any thread; one system call.
+/// The current size; both are 0 if standard output is not a terminal. Any thread; one system call.
 TerminalSize terminal_size();
 
 }  // namespace vramtrack::cli

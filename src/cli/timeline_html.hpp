@@ -1,5 +1,5 @@
-// A timeline page as one HTML file that needs no network: the data of trace/render/page.hpp with the script and the
-// style that were built with the dashboard.
+// A timeline page as one HTML file that needs no network: the data of trace/render/page.hpp with the script and style
+// sheet that were built with the dashboard.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace vramtrack::cli {
 
-/// `json`: of trace::page_json(). Errors: this build has no pages, since node was missing when it was built.
+/// `json`: from trace::page_json(). Error: this build has no pages, because node was missing when it was built.
 Result<std::string> timeline_html(std::string_view title, std::string_view json);
 
 }  // namespace vramtrack::cli

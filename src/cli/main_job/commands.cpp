@@ -1,4 +1,4 @@
-// The commands of the program that `make run` builds: those of commands.def that begin with VRAMTRACK_MAIN_JOB_COMMAND.
+// The commands of the program that `make run` builds: those marked VRAMTRACK_MAIN_JOB_COMMAND in commands.def.
 #include "cli/commands.hpp"
 
 namespace vramtrack::cli {

@@ -1,4 +1,4 @@
-// The program that `make run` builds traces no running programs.
+// The program that `make run` builds does not trace running programs.
 #include "cli/telemetry_source.hpp"
 
 #include "cli/no_telemetry.hpp"
