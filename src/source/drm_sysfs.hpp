@@ -17,7 +17,7 @@ struct Card {
   std::string pci_address;    ///< normal_pci_address()
   std::string folder;         ///< /sys/class/drm/cardN
   bool reports_used = false;  ///< the driver has mem_info_vram_used
-  bool shares_host = false;   ///< shares_host_memory(), set by the code that found the card
+  bool uses_gtt = false;      ///< shares_host_memory(), set by the code that found the card
 };
 
 /// The cards under `sys_root` that have memory to watch, by number, except cards of the proprietary NVIDIA driver
