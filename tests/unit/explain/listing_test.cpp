@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "explain/judge.hpp"
+#include "explain/explanation.hpp"
 #include "explain/reader.hpp"
 
 namespace vramtrack::explain {
