@@ -1,5 +1,5 @@
-// amd-smi, run in a loop. Its tables and JSON are read like any others (spaced, csv, scalars); here are the list of
-// `amd-smi metric -m`, which has a time if it was run with --watch, and the overview:
+// amd-smi, run in a loop. Its tables and JSON are read like any others (spaced, csv, scalars); this file reads the list
+// of `amd-smi metric -m`, which has a time if it was run with --watch, and the overview:
 //
 //   GPU: 0
 //       TIMESTAMP: 1740686195
@@ -36,7 +36,7 @@ class AmdSmi final : public DumpParser<LineReader> {
     if (!read_member(text, number, whole, rows)) readings_.take_time(text, rows);
   }
 
-  /// "GPU: 0", "USED_VRAM: 16 MB"; false when the line is not a member of such a list.
+  /// "GPU: 0", "USED_VRAM: 16 MB"; returns false if the line is not a member of such a list.
   bool read_member(std::string_view text, std::uint64_t line, bool whole, LogRows& rows) {
     static constexpr std::array<std::pair<std::string_view, Field>, 3> kFields = {
         {{"USED_VRAM", Field::used}, {"FREE_VRAM", Field::free}, {"TOTAL_VRAM", Field::total}}};
@@ -58,7 +58,7 @@ class AmdSmi final : public DumpParser<LineReader> {
     return false;
   }
 
-  /// The overview: a row with the PCI address and the name, and below it one with the index and the memory.
+  /// Reads the overview: a row with the PCI address and the name, then one with the index and the memory.
   void read_box_row(std::string_view text, bool whole, LogRows& rows) {
     if (text.find("AMD-SMI") != std::string_view::npos) {
       readings_.end_dump(rows);
@@ -90,7 +90,7 @@ class AmdSmi final : public DumpParser<LineReader> {
 
   enum class Box : std::uint8_t { other, gpus };
 
-  std::optional<LogDevice> gpu_;  ///< of the member "GPU" above
+  std::optional<LogDevice> gpu_;  ///< from the member "GPU" above
   Box box_ = Box::other;
   std::string box_bus_, box_name_;
 };
@@ -106,7 +106,7 @@ Evidence recognise(std::string_view head) {
   return has_list(start) ? Evidence::own_mark : Evidence::none;
 }
 
-/// The time of a list, or that of a line with nothing else.
+/// The time of a list, or of a line that has nothing else.
 std::string_view time_in(std::string_view line) {
   constexpr std::string_view kTimestamp = "TIMESTAMP:";
   line = trim(line);
@@ -142,7 +142,7 @@ using Field = DumpReadings::Field;
 
 constexpr std::string_view kVram = "VRAM Total ";
 constexpr std::string_view kUsed = "VRAM Total Used Memory (";
-/// From rocm-smi --showmemuse. "GPU memory use (%)" of old versions is how busy the memory is.
+/// In rocm-smi --showmemuse. "GPU memory use (%)" of old versions is how busy the memory is.
 constexpr std::string_view kPercent = "GPU Memory Allocated (VRAM%)";
 constexpr std::string_view kSystem = "ROCm System Management Interface";
 
@@ -229,7 +229,7 @@ class RocmSmi final : public DumpParser<LineReader> {
     for (std::size_t i = 1; i < titles_.size(); ++i) set(*gpu, titles_[i], fields_[i], line, rows);
   }
 
-  /// The values between may contain spaces, so the row is read from both ends.
+  /// The values in between may contain spaces, so the row is read from both ends.
   bool read_table_row(std::string_view text, bool whole, LogRows& rows) {
     const auto gpu = device_named(logtext::take_word(text));
     const auto take_last = [&text] {
@@ -248,7 +248,7 @@ class RocmSmi final : public DumpParser<LineReader> {
 
   bool percent_only_ = false;
   bool in_table_ = false;
-  std::vector<std::string> titles_;  ///< of the CSV
+  std::vector<std::string> titles_;  ///< titles of the CSV
   std::vector<std::string_view> fields_;
 };
 

@@ -32,7 +32,7 @@ std::vector<std::string_view> parts_of_list(std::string_view text) {
     return logtext::read_amount(part, 1, bytes) == logtext::Amount::read;
   };
   if (in_brackets && is_amount(text)) return {text};
-  // Commas and spaces may also be part of a number, so each separates only within brackets, or both together.
+  // Commas and spaces may also be part of a number, so each is a separator only within brackets, or both together.
   for (const std::string_view separator : {";", "|", ", ", ",", " "}) {
     if (text.find(separator) == std::string_view::npos || (separator == "," && !in_brackets) ||
         (separator == " " && !in_brackets))
@@ -52,9 +52,9 @@ std::vector<std::string_view> parts_of_list(std::string_view text) {
 
 namespace {
 
-/// A number with commas at the beginning of a quoted field.
+/// A number with commas at the start of a quoted field.
 struct GroupedNumber {
-  std::size_t groups = 0;  ///< after commas; 0: no such number
+  std::size_t groups = 0;  ///< groups of digits after commas; 0: no such number
   std::size_t length = 0;
 };
 
@@ -70,8 +70,8 @@ GroupedNumber read_grouped(std::string_view text, char separator = ',') {
   return !rest.empty() && (is_digit(rest.front()) || rest.front() == separator) ? GroupedNumber{} : out;
 }
 
-/// Takes the next quoted field that begins and ends in `line`; `before` is the text before the field's own. False:
-/// there is no such field.
+/// Takes the next quoted field that begins and ends in `line`; `before` is the text before it. Returns false if there
+/// is no such field.
 bool take_quoted(std::string_view& line, std::string_view& before, std::string_view& field) {
   const std::string_view whole = line;
   for (std::size_t at = line.find('"'); at != std::string_view::npos; at = whole.find('"', at + 1)) {
@@ -87,13 +87,13 @@ bool take_quoted(std::string_view& line, std::string_view& before, std::string_v
   return false;
 }
 
-/// Whether the comma of a number with one group cannot be decimal: no GPU is reported to use 3.233 MiB.
+/// Whether the comma in a number with one group cannot be decimal: no GPU is reported to use 3.233 MiB.
 bool is_small_unit(std::string_view word) {
   const std::uint64_t bytes = logtext::unit_bytes(trim(word));
   return bytes != 0 && bytes < kBytesPerGiB;
 }
 
-/// Whether a title of the first line has such a unit and no title has a larger one.
+/// Whether a title in the first line has such a unit and no title has a larger one.
 bool titles_have_small_unit(std::string_view head) {
   std::vector<std::string_view> titles;
   split_fields(logtext::take_line(head), ',', titles);
@@ -223,7 +223,7 @@ std::string without_dots(std::string_view text, char delimiter, const std::vecto
 
 namespace {
 
-/// No GPU has more (AMD MI355X and NVIDIA B300 have 288 GiB), and none that runs such programs has less in total.
+/// No GPU has more (AMD MI355X and NVIDIA B300 have 288 GiB), and none that runs such programs has a smaller total.
 constexpr double kMostBytes = 300 * kGiB;
 constexpr double kLeastTotalBytes = 256 * kMiB;
 
@@ -235,12 +235,12 @@ Grouping other(Grouping g) {
   return g == Grouping::by_comma ? Grouping::by_dot : Grouping::by_comma;
 }
 
-/// The grouping of which `separator` begins the fraction.
+/// The grouping in which `separator` starts the fraction.
 Grouping with_fraction(std::size_t separator) {
   return separator == kDot ? Grouping::by_comma : Grouping::by_dot;
 }
 
-/// The digits between separators: "1.234,5" is 1, 3, 1.
+/// The digits between separators: "1.234,5" has 1, 3 and 1.
 struct Shape {
   std::array<std::size_t, 2> counts{};  ///< of separators
   std::size_t first = 0;                ///< digits before the first separator
@@ -312,7 +312,7 @@ struct Votes {
   }
 };
 
-/// What the numbers of a line show about grouping: "loss 0.25", "3,5 s". Versions and dates show nothing.
+/// Counts what a line's numbers show about grouping: "loss 0.25", "3,5 s". Versions and dates show nothing.
 void vote(std::string_view line, Votes& votes) {
   for (std::size_t i = 0; i < line.size();) {
     if (!is_digit(line[i])) {
@@ -349,7 +349,7 @@ GroupingChoice choose_grouping(std::span<const WrittenAmount> amounts, std::span
   std::size_t german = 0;
   std::size_t open = 0;
   std::array<std::size_t, 2> open_by{};
-  std::map<std::string, double> most_number;  // of the open ones, by label
+  std::map<std::string, double> most_number;  // largest of the ambiguous numbers, by label
   for (const WrittenAmount& a : amounts) {
     shown.add(shown_grouping(a.digits, a.unit_bytes));
     if (!is_open_number(a.digits, a.unit_bytes)) continue;

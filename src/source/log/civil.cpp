@@ -38,7 +38,7 @@ struct Cursor {
       }
     return false;
   }
-  /// Reads up to `most` digits; returns how many there were.
+  /// Reads up to `most` digits; returns the number of digits read.
   int number(int most, int& value) {
     int digits = 0;
     value = 0;
@@ -70,7 +70,7 @@ int month_named(std::string_view word) {
   return 0;
 }
 
-/// "+02:00", "-0430", "+02" at the cursor, or Z / UTC / GMT; other letters are a zone's abbreviation and are skipped.
+/// Reads "+02:00", "-0430", "+02" or Z / UTC / GMT at the cursor; other letters are a zone's abbreviation and skipped.
 void read_offset(Cursor& c, Civil& out) {
   const std::size_t before = c.at;
   c.spaces();
@@ -111,7 +111,7 @@ void read_fraction(Cursor& c, Civil& out) {
   }
 }
 
-/// "23时50分00秒" after its hours, in Chinese, Japanese or Korean; seconds may be missing.
+/// "23时50分00秒" after its hours, in Chinese, Japanese or Korean; the seconds may be missing.
 bool read_named_minutes(Cursor& c, Civil& out, int& minutes, int& seconds) {
   c.spaces();
   if (c.number(2, minutes) == 0 || minutes > 59 || !c.take_any({"分", "분"})) return false;
@@ -152,7 +152,7 @@ HalfDay read_half_day(Cursor& c) {
   return half;
 }
 
-/// HH:MM[:SS[.fraction]] [AM|PM] [zone]; hours above 23 only where `elapsed` (no date).
+/// HH:MM[:SS[.fraction]] [AM|PM] [zone]; hours above 23 only if `elapsed` (no date).
 bool read_time(Cursor& c, Civil& out, bool elapsed) {
   int h = 0;
   int m = 0;
@@ -166,7 +166,7 @@ bool read_time(Cursor& c, Civil& out, bool elapsed) {
   } else if (!c.take(':')) {
     return false;
   } else {
-    // "21:0:43.720" of HWiNFO: the fraction identifies it as a time.
+    // "21:0:43.720" from HWiNFO: the fraction identifies it as a time.
     const bool is_padded = c.number(2, m) == 2;
     if (m > 59 || (!is_padded && (c.peek() != ':' || !is_digit(c.peek(1))))) return false;
     if (c.peek() == ':' && is_digit(c.peek(1))) {
@@ -210,7 +210,7 @@ bool read_joined_time(Cursor& c, Civil& out) {
   return true;
 }
 
-/// Whether a unit of memory comes next.
+/// Whether a unit of memory follows.
 bool begins_unit(Cursor c) {
   c.spaces();
   return logtext::unit_bytes(c.letters()) != 0;
@@ -262,7 +262,7 @@ bool read_named_month(Cursor& c, Civil& out) {
   return true;
 }
 
-/// "2024年5月1日", "2024년 05월 01일" after its year; nullopt where there is none.
+/// "2024年5月1日", "2024년 05월 01일" after its year; nullopt if there is none.
 std::optional<std::int64_t> read_date_with_words(Cursor& c, int year) {
   int month = 0;
   int day = 0;
@@ -274,8 +274,8 @@ std::optional<std::int64_t> read_date_with_words(Cursor& c, int year) {
   return day_seconds(year, month, day);
 }
 
-/// "01/Mar/2026" of an access log, "1-Mar-2026", "1 Mar 2026", "2026-Mar-01" after its first number; nullopt where
-/// there is none.
+/// "01/Mar/2026" in an access log, "1-Mar-2026", "1 Mar 2026", "2026-Mar-01" after its first number; nullopt if there
+/// is none.
 std::optional<std::int64_t> read_date_with_month_name(Cursor& c, int first, int digits) {
   const char separator = c.peek();
   if (separator != '/' && separator != '-' && separator != ' ') return std::nullopt;
@@ -290,7 +290,7 @@ std::optional<std::int64_t> read_date_with_month_name(Cursor& c, int first, int 
   return std::nullopt;
 }
 
-/// A date that begins with a number at the cursor; nullopt when there is none.
+/// A date that begins with a number at the cursor; nullopt if there is none.
 std::optional<std::int64_t> read_numeric_date(Cursor& c, DateOrder order) {
   const std::size_t start = c.at;
   int a = 0;

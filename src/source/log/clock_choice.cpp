@@ -16,27 +16,27 @@ namespace {
 
 using Form = ClockValue::Form;
 
-/// A few broken records do not rule out a field; and a few of a clock go back, where a program is restarted.
+/// A few broken records do not rule out a field, and a clock may go back in a few, after a program is restarted.
 constexpr std::size_t kOddOnes = 10;
-/// A clock advances at least once in this many readings of a series (even ten a second, written in whole seconds); the
-/// start time of a run or a process does not.
+/// A clock advances at least once in this many readings of a series (even at ten per second, written in whole seconds);
+/// the start time of a run or a process does not.
 constexpr std::size_t kReadingsAStep = 20;
-/// A number from here on is a date: seconds since 1970.
+/// Numbers from here on are dates: seconds since 1970.
 constexpr double kDatesFrom = 9e8;
 constexpr double kNextDay_s = 6 * 3600;  ///< times of day that fall by more passed midnight, as StampReader reads them
 
-/// In a table without titles, rows of all GPUs and processes share a time.
+/// In a table without titles, the rows of all GPUs and processes share a time.
 constexpr std::size_t kRowsATime = 256;
 
-/// How the values of a field go on from one record of a series to the next.
+/// How the values of a field change from one record of a series to the next.
 struct Course {
   std::size_t records = 0;
   std::size_t present = 0;  ///< records with a value
   std::size_t own = 0;      ///< times and numbers that are not carried
   std::size_t dates = 0, times_of_day = 0;
-  std::size_t small = 0, whole = 0;  ///< numbers that are not dates, and of those the whole ones
+  std::size_t small = 0, whole = 0;  ///< numbers that are not dates, and those of them that are whole
   std::size_t series = 0, rises = 0, falls = 0;
-  std::size_t counted = 0, rises_counted = 0, falls_counted = 0;  ///< while another field rises
+  std::size_t counted = 0, rises_counted = 0, falls_counted = 0;  ///< counted while another field rises
 
   [[nodiscard]] bool covers() const { return present * kOddOnes >= records * (kOddOnes - 1); }
   [[nodiscard]] bool goes_on() const { return rises > 0 && falls * kOddOnes <= rises; }
@@ -46,7 +46,7 @@ bool is_small_number(const ClockValue& value) {
   return value.form == Form::number && value.at < kDatesFrom;
 }
 
-/// Whether a number is seconds or milliseconds since 1970 before 2100: no amount of memory in MiB is so large.
+/// Whether a number may be seconds or milliseconds since 1970 (before 2100); no amount of memory in MiB is so large.
 bool is_epoch(const ClockValue& value) {
   constexpr double kDatesTo = 4.1e9;
   const double seconds = value.at < kDatesTo ? value.at : value.at / 1000;
@@ -68,7 +68,7 @@ class Chooser {
       time = *found;
     }
     const bool is_sure = time >= 0 && time != sparse_;
-    // Counts are of interest beside numbers that may be durations, and in place of a time.
+    // Counts matter beside numbers that may be durations, and in place of a time.
     if (is_sure && (time != named || !is_small_number(first_of(time)))) return choice(time);
     const int epoch = best([this](int at) { return field(at).counts == "epoch"; });
     const int count = finest_count(epoch >= 0 ? epoch : named_count);
@@ -83,7 +83,7 @@ class Chooser {
       return out;
     }
     out.begins_anew = epoch >= 0 && epoch != count && course_of(count, epoch).falls_counted > 0;
-    // A count that only some records have does not number the restarts of another.
+    // A count that only some records have does not number the restarts of another one.
     if (named_count != count && named_count >= 0 && course_of(named_count).small >= course_of(count).small)
       out.outer_count = named_count;
     return out;
@@ -92,7 +92,7 @@ class Chooser {
  private:
   [[nodiscard]] const ClockField& field(int at) const { return head_.fields[static_cast<std::size_t>(at)]; }
 
-  /// The field of the highest rank of those that are `eligible`, the first of several; -1: none.
+  /// The field of the highest rank among the `eligible` ones, the first of several; -1 if there is none.
   template <class Eligible>
   [[nodiscard]] int best(Eligible eligible) const {
     int out = -1;
@@ -101,7 +101,7 @@ class Chooser {
     return out;
   }
 
-  /// `by`: the field for Course::counted; -1: none.
+  /// `by`: the field for Course::counted; -1 if there is none.
   [[nodiscard]] Course course_of(int at, int by = -1) const {
     Course out;
     out.records = head_.series.size();
@@ -118,7 +118,7 @@ class Chooser {
       out.small += is_small ? 1U : 0U;
       out.whole += is_small && value.at == std::floor(value.at) ? 1U : 0U;
       const ClockValue beside = by < 0 ? ClockValue{} : head_.value(static_cast<std::size_t>(by), i);
-      const double counts = beside.form == Form::number ? beside.at : NAN;  // which is never above another
+      const double counts = beside.form == Form::number ? beside.at : NAN;  // NAN is never above another value
       const auto [it, is_first] = last.try_emplace(head_.series[i], value.at, counts);
       const auto [last_at, last_counts] = std::exchange(it->second, {value.at, counts});
       const bool is_next_day = is_time_of_day && last_at - value.at > kNextDay_s;
@@ -143,14 +143,14 @@ class Chooser {
     return {};
   }
 
-  /// Whether what a name may count is counted: epochs of a training run, rather than seconds since 1970.
+  /// Whether the thing that a name may count is counted: epochs of a training run, rather than seconds since 1970.
   [[nodiscard]] bool is_count(int at) const {
     if (field(at).counts.empty()) return false;
     const Course course = course_of(at);
     return course.present > 0 && course.small == course.present;
   }
 
-  /// The time that stands where lines of text have it; -1: none. Sets `sparse_` if most lines have none.
+  /// The time at the usual place in lines of text; -1 if there is none. Sets `sparse_` if most lines have none.
   int by_place() {
     for (int i = 0; i < static_cast<int>(head_.fields.size()); ++i) {
       const ClockHint hint = field(i).hint;
@@ -168,9 +168,9 @@ class Chooser {
     return std::max(most_, sparse_);
   }
 
-  /// Whether the values behave as a time at such a place does. Adds an assumption if a time is not used.
+  /// Whether the values behave like a time at such a place. Adds an assumption if a time is not used.
   bool is_time_at_place(int at, const Course& course) {
-    constexpr std::size_t kEnough = 5;  // two lines of one second and a restart prove nothing
+    constexpr std::size_t kEnough = 5;  // two lines with the same second and a restart prove nothing
     constexpr std::size_t kMostReadingsATime = 10;
     const auto refuse = [&](std::string_view why) {
       assumptions_.push_back(fmt::format("{} {}", field(at).label, why));
@@ -178,7 +178,7 @@ class Chooser {
     };
     if (field(at).hint == ClockHint::elapsed) return course.goes_on() && course.rises * 2 >= course.own;
     if (field(at).hint == ClockHint::heading) {
-      // One that covers many readings of a GPU is mentioned: "startup time: 2026-08-09 18:03:53".
+      // A time that covers many readings of a GPU is a mention: "startup time: 2026-08-09 18:03:53".
       const bool is_clock = course.own <= kMostReadingsATime * (course.series + course.rises + course.falls);
       return is_clock || refuse("are no clock: the readings are counted, many of which share one time");
     }
@@ -195,7 +195,7 @@ class Chooser {
                                           "hours, minutes and seconds (0:00:10)");
   }
 
-  /// Whether the values of a field are dates or times of day that go on as a clock does.
+  /// Whether the values of a field are dates or times of day that advance like a clock.
   [[nodiscard]] Form clock_form(int at) const {
     const bool is_untitled = field(at).hint == ClockHint::untitled;
     const ClockValue first = first_of(at);
@@ -209,11 +209,11 @@ class Chooser {
     const bool are_mixed = course.dates > 0 && course.times_of_day > 0;
     if (times == 0 || (course.present - times) * kOddOnes > times || are_mixed || !is_advancing) return Form::other;
     if (course.dates > 0) return Form::date;
-    return course.rises >= course.falls ? Form::time_of_day : Form::other;  // what falls is the time left
+    return course.rises >= course.falls ? Form::time_of_day : Form::other;  // falling values are the time left
   }
 
-  /// The only field of dates, else of times of day, that is a clock by its values alone; -1: none. Without titles, else
-  /// of numbers, and the first of several.
+  /// The only field of dates, else of times of day, that is a clock by its values alone; -1 if there is none. Without
+  /// titles, else a field of numbers, and the first of several.
   [[nodiscard]] Result<int> by_values() const {
     std::vector<int> found;
     Form best = Form::other;
@@ -233,7 +233,7 @@ class Chooser {
     return found.empty() ? -1 : found.front();
   }
 
-  /// The count that rises most often, and falls only with a new epoch or where a program is restarted; -1: none.
+  /// The count that rises most often, and falls only with a new epoch or after a restart; -1 if there is none.
   [[nodiscard]] int finest_count(int epoch) const {
     int out = -1;
     std::size_t most = 0;
@@ -248,7 +248,7 @@ class Chooser {
     return out;
   }
 
-  /// Whether numbers named as a time are durations: while `count` rises, a clock would rise too.
+  /// Whether numbers named like a time are durations: while `count` rises, a clock would rise, too.
   [[nodiscard]] bool is_duration(int at, int count) const {
     constexpr std::size_t kFewest = 3;
     const Course course = course_of(at, count);
@@ -270,8 +270,8 @@ class Chooser {
   const ClockRecords& head_;
   std::vector<std::string>& assumptions_;
   bool refuses_stamps_ = false;
-  int most_ = -1;    ///< a time that not all records have, but most
-  int sparse_ = -1;  ///< a time that fewer have: less than a count
+  int most_ = -1;    ///< a time that most records have, but not all
+  int sparse_ = -1;  ///< a time that fewer have; it ranks below a count
 };
 
 }  // namespace

@@ -24,7 +24,7 @@ std::int64_t time_unit_ns(std::string_view word) {
   return 0;
 }
 
-/// Takes `word` as the unit; false when it is not a unit.
+/// Takes `word` as the unit; returns false if it is not a unit.
 bool take_unit(TitleWords& out, std::string_view word) {
   if (word.ends_with('%') || is_percent_word(word)) {
     out.percent = true;
@@ -46,13 +46,13 @@ bool is_other_unit(std::string_view inner) {
   constexpr std::string_view kUnits[] = {"c",   "f",   "w",   "mw",  "v",  "mv",     "a",   "ma",   "j",   "mj",
                                          "kwh", "mhz", "ghz", "khz", "hz", "yes/no", "rpm", "gt/s", "fps", "x"};
   const std::string_view letters = inner.substr(std::min(inner.find_first_of("cfwvajkmghyrx"), inner.size()));
-  // Those of U+0080 to U+00BF and from U+2000 on, not letters.
+  // Signs are in U+0080 to U+00BF or from U+2000 on, unlike letters.
   const bool is_sign = inner.starts_with('\xc2') || inner.starts_with('\xe2');
   return (is_sign && letters.size() < 2) || inner.ends_with("/s") ||
          std::find(std::begin(kUnits), std::end(kUnits), inner) != std::end(kUnits);
 }
 
-/// The English for `word`; empty if it is English already, or unknown.
+/// The English word for `word`; empty if it is English already, or unknown.
 std::string_view translation(const Word& word) {
   if (logtext::same_letters(word.text, "mo")) return "mb";
   if (logtext::same_letters(word.text, "go")) return "gb";
@@ -70,7 +70,7 @@ std::string translated(std::string_view title) {
     if (to.empty()) continue;
     const auto begin = static_cast<std::size_t>(word.text.data() - title.data());
     out += title.substr(from, begin - from);
-    // Languages that do not separate words by spaces: separate them here.
+    // Some languages do not separate words by spaces: insert spaces here.
     out += begins_wide(word.text.front()) ? " " + std::string(to) + " " : std::string(to);
     from = begin + word.text.size();
   }

@@ -1,5 +1,5 @@
-// The tables: any CSV (comma, semicolon, tab; bars below a header) with a recognisable time and used column, and those
-// of nvidia-smi --query-gpu=... and --query-compute-apps=..., whose numbers without a unit are MiB.
+// Tables: any CSV (comma, semicolon, tab; bars below a header) with a recognisable time and used column, and those of
+// nvidia-smi --query-gpu=... and --query-compute-apps=..., in which numbers without a unit are MiB.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -16,7 +16,7 @@ namespace {
 
 using logtext::trim;
 
-/// The first line that is not only a date, or that has a delimiter.
+/// The first line that is more than a date, or that has a delimiter.
 std::string_view first_row(std::string_view head) {
   std::string_view line;
   while (!head.empty()) {
@@ -26,7 +26,7 @@ std::string_view first_row(std::string_view head) {
   return line;
 }
 
-/// Rows of several types, by a code in the first cell, as MSI Afterburner writes them:
+/// Rows of several types, marked by a code in the first cell, as in MSI Afterburner's logs:
 ///
 ///   02, 19-06-2025 15:17:16, GPU usage ,Memory usage
 ///   03, 19-06-2025 15:17:16, 1 ,MB ,0.000 ,8192.000          the unit of title 1, and the limits of its chart
@@ -36,7 +36,7 @@ struct TypedRows {
   std::string header;
 };
 
-/// Takes the type code off `row`; empty if it has none.
+/// Takes the type code off `row`; empty if it has no code.
 std::string_view take_code(std::string_view& row) {
   const std::string_view code = row.substr(0, row.find(','));
   if (row.size() < 3 || code.size() != 2 || !std::all_of(code.begin(), code.end(), logtext::is_digit)) return {};
@@ -78,7 +78,7 @@ std::optional<TypedRows> find_typed_rows(std::string_view head) {
   return out;
 }
 
-/// The rows of values below one header; other lines are empty.
+/// The rows of values below one header; all other lines are empty.
 std::string without_types(std::string_view lines, const TypedRows& typed) {
   std::string out;
   while (!lines.empty()) {
@@ -123,7 +123,7 @@ Result<std::unique_ptr<LogParser>> make_csv(const LogHead& head) {
 
 /// A table that nvidia-smi writes.
 struct TableLayout {
-  bool of_processes = false;               ///< a row is of a process
+  bool of_processes = false;               ///< each row describes a process
   std::array<std::string_view, 2> titles;  ///< one of which is in its header
 };
 constexpr TableLayout kQueryGpu = {false, {"memory.", "memory."}};  // its own titles have a dot

@@ -20,7 +20,7 @@ namespace {
 using logtext::trim;
 using Rows = std::vector<std::vector<std::string_view>>;
 
-/// A few interrupted readings do not make the number of rows in one vary.
+/// A few interrupted readings do not mean that the number of rows per reading varies.
 constexpr std::size_t kOddOnes = 10;
 constexpr std::size_t kMostGpus = 16;  ///< in one machine
 
@@ -45,7 +45,7 @@ Status choose_clock_column(const Rows& rows, ColumnPlan& plan, std::vector<std::
   ClockRecords head;
   for (std::size_t i = 0; i < plan.count; ++i)
     head.fields.push_back(named_field(fmt::format("column {} '{}'", i + 1, logtext::excerpt(titles[i])), titles[i]));
-  // A date, or in the first column a unit of time, where no title is surer.
+  // A date, or in the first column a unit of time, if no title is more certain.
   if (plan.time >= 0)
     if (ClockField& named = head.fields[static_cast<std::size_t>(plan.time)]; named.counts.empty())
       named.hint = ClockHint::name;
@@ -117,7 +117,7 @@ void find_clock_lines(std::string_view head, ColumnPlan& plan) {
       ++rows;
     if (rows > 0 && times == 0) return;
   }
-  // A time that many readings share is a mention, such as that of the start.
+  // A time that many readings share is only mentioned there, such as the start time.
   plan.clock_lines = times > 0 && (plan.pid >= 0 || rows <= kMostGpus * times);
 }
 
@@ -172,7 +172,7 @@ std::map<std::string_view, UnnamedReadings> readings_of(const Rows& rows, const 
   return out;
 }
 
-/// The used, or free, memory of the rows, if they have one index or none; empty: they have several.
+/// The used, or free, memory in the rows, if they have at most one index; empty if they have several.
 std::vector<double> amounts_of(const Rows& rows, const ColumnPlan& plan, bool comma) {
   std::vector<double> used;
   for (const auto& row : rows) {
@@ -190,7 +190,7 @@ int find_id(const Rows& rows, const ColumnPlan& plan, bool comma) {
   const std::vector<std::string_view> titles = titles_of(plan);
   std::vector<std::string_view> times;
   for (const auto& row : rows) times.push_back(cell(row, plan.time));
-  std::vector<double> used;  // where steps are counted
+  std::vector<double> used;  // used if the time is a count of steps
   if (plan.time_title.step)
     for (const auto& row : rows) {
       logtext::Decimal number;

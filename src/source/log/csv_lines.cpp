@@ -1,4 +1,4 @@
-// Lines that are not plain rows: quoted line breaks, repeated headers, dates, and lines that do not fit; and rows of a
+// Lines that are not plain rows: quoted line breaks, repeated headers, dates, and lines that do not fit. Also rows of a
 // table with one column per series: see find_wide().
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ using logtext::trim;
 /// A record with quoted line breaks is at most this long.
 constexpr std::size_t kLongestRecord = 64 * kBytesPerKiB;
 
-/// A line of dashes, or the time of a loop iteration if the rows have their own times.
+/// Whether it is a line of dashes, or the time of a loop iteration although the rows have their own times.
 bool separates_readings(std::string_view line) {
   return !clock_lines(line).empty() || std::none_of(line.begin(), line.end(), [](char c) {
     return logtext::is_digit(c) || logtext::is_ascii_letter(c);
@@ -34,7 +34,7 @@ void CsvRows::finish(LogRows& rows) {
   ended_ = true;
 }
 
-/// Appends a line to the record whose quoted field has line breaks.
+/// Appends a line to the record with line breaks in a quoted field.
 void CsvRows::go_on_in_quotes(std::string_view text, std::uint64_t line, bool whole, LogRows& rows) {
   quoted_ += '\n';
   quoted_ += text;
@@ -50,7 +50,7 @@ void CsvRows::go_on_in_quotes(std::string_view text, std::uint64_t line, bool wh
   rows.line = line;
 }
 
-/// The quote was never closed: its line is malformed, and the lines after it are read separately.
+/// Handles a quote that was never closed: its line is malformed, and the lines after it are read separately.
 void CsvRows::unquote(LogRows& rows) {
   const std::string text = std::exchange(quoted_, {});
   std::string_view rest = text;
@@ -87,7 +87,7 @@ void CsvRows::read_line(std::string_view line, std::uint64_t number, bool comple
     if (reason == nullptr) return fits();
   }
   const bool is_message = reports_out_of_memory(line) || reports_lost_gpu(line);
-  if (is_message && held_.is_complete()) end_reading(rows);  // it comes after what was read
+  if (is_message && held_.is_complete()) end_reading(rows);  // the message comes after the rows that were read
   if (reports_out_of_memory(line)) return rows.out_of_memory(line);
   if (reports_lost_gpu(line)) return rows.device_lost(line);
   if (plan_.clock_lines && read_clock_line(line)) return;
@@ -124,7 +124,7 @@ void CsvRows::read_line(std::string_view line, std::uint64_t number, bool comple
   rows.skip(number, why);
 }
 
-/// Counts a line that is not a row. A preamble, and messages of the tool itself instead of readings, are not counted.
+/// Counts a line that is not a row, except for a preamble and the tool's own messages instead of readings.
 void CsvRows::does_not_fit(std::string_view line, std::uint64_t number, const std::string& why) {
   if (plan_.has_header && !header_seen_ && fit_ == 0) return;
   for (const std::string_view message : {"NVIDIA-SMI has failed", "Unable to determine", "No devices", "Failed to ini",
@@ -142,7 +142,7 @@ void CsvRows::does_not_fit(std::string_view line, std::uint64_t number, const st
 
 std::optional<std::string> CsvRows::misfit() const {
   constexpr std::uint64_t kFew = 4;
-  // More rows of another layout than this at the end of the log are never ignored, no matter how much was read before.
+  // More rows of another layout at the end of the log are never ignored, however much was read before.
   constexpr std::uint64_t kFewAtTheEnd = 8;
   if (ended_ && other_rows_.rows > kFewAtTheEnd && other_rows_.fields != plan_.count)
     return refuse_rows(other_rows_.rows, other_rows_.first);

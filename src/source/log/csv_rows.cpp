@@ -69,7 +69,7 @@ CsvRows::Cut CsvRows::cut(const char* p, const char* end) {
     while (field_end != p && field_end[-1] == ' ') --field_end;
     fields_[n++] = {p, static_cast<std::size_t>(field_end - p)};
     if (n == needed_) {
-      // A row that does not fit its header must not be read under it; a quoted field may contain a delimiter, or
+      // A row that does not fit its header must not be read with it; a quoted field may contain a delimiter, or
       // continue on the next line.
       if (stop != nullptr && std::memchr(stop, '"', static_cast<std::size_t>(end - stop)) != nullptr) return Cut::odd;
       const std::size_t rest = stop == nullptr ? 0 : static_cast<std::size_t>(std::count(stop, end, delimiter));
@@ -178,7 +178,7 @@ void CsvRows::hold_row(Timestamp time, const GpuMemory& memory, LogRows& rows) {
   held.line = rows.line;
 }
 
-/// `at_end`: of the log.
+/// `at_end`: the log has ended.
 void CsvRows::end_reading(LogRows& rows, bool at_end) {
   if (!at_end && !held_.holds_any()) return;
   const std::vector<std::string_view> present = fields_;
@@ -190,7 +190,7 @@ void CsvRows::end_reading(LogRows& rows, bool at_end) {
   fields_ = present;
 }
 
-/// The series of a process's used memory is left to follow_process().
+/// The series for a process's used memory is left to follow_process().
 void CsvRows::begin_series(CsvEntry& e, const std::vector<ColumnPlan::Further>& further, std::uint32_t pid,
                            LogRows& rows) const {
   if (plan_.metric != Metric::device_used)
@@ -240,7 +240,7 @@ const char* CsvRows::read_time(Timestamp& time) {
   return nullptr;
 }
 
-/// The used memory, or the value it follows from: a percentage, or the free memory.
+/// Reads the used memory, or the value that it follows from: a percentage, or the free memory.
 const char* CsvRows::read_memory(bool last_is_whole, GpuMemory& out) {
   if (plan_.pair) {
     std::uint64_t used = 0;

@@ -1,5 +1,5 @@
 // Reads delimited rows according to a ColumnPlan: the engine of the query-gpu, compute-apps and csv formats, and the
-// fast path of the whole program (about 100 ns a line); and logs that are recognised, but have nothing to judge.
+// fast path of the whole program (about 100 ns per line). Also logs that are recognised but have nothing to judge.
 #pragma once
 
 #include <algorithm>
@@ -32,8 +32,8 @@ struct CsvEntry {
   bool has_series = false;
   std::size_t process = SIZE_MAX;
   std::string total_text;         ///< the total column as last written
-  std::vector<SeriesId> further;  ///< of ColumnPlan::further
-  std::uint64_t round = 0;        ///< reading last seen in, for logs without a clock
+  std::vector<SeriesId> further;  ///< series of ColumnPlan::further
+  std::uint64_t round = 0;        ///< the reading it was last seen in, for logs without a clock
 };
 
 /// A parser of rows. make_csv_parser() sets its columns, clock and units.
@@ -51,7 +51,7 @@ class CsvRows final : public LogParser {
   }
   /// The log does not give the unit of its amounts: the one passed to set_unit() is a guess.
   void set_unit_unknown() { unit_unknown_ = true; }
-  /// Only free memory is given: see most_free_of().
+  /// The log gives only free memory: see most_free_of().
   void set_most_free(std::uint64_t bytes) { most_free_ = bytes; }
   /// The `n` GPUs of a reading are identified by the positions of their rows in it.
   void set_positions(std::size_t n) { held_ = PositionedRows<HeldRow>(n); }
@@ -91,7 +91,7 @@ class CsvRows final : public LogParser {
     GpuMemory memory;
     std::uint64_t line = 0;
   };
-  // The steps of read_row() have its return values.
+  // The steps of read_row() return the same values as it does.
   const char* read_row(LogRows& rows, bool last_is_whole);
   const char* read_time(Timestamp& time);
   const char* read_memory(bool last_is_whole, GpuMemory& out);
@@ -108,11 +108,11 @@ class CsvRows final : public LogParser {
     unfit_since_ = unfit_rows_since_ = 0;
     other_rows_ = {};
   }
-  /// Consecutive rows of another layout.
+  /// Consecutive rows in another layout.
   struct OtherRows {
     std::size_t fields = 0;  ///< in each row
     std::uint64_t rows = 0;
-    std::string first;  ///< why the first one does not fit
+    std::string first;  ///< why the first row does not fit
   };
   void does_not_fit(std::string_view line, std::uint64_t number, const std::string& why);
   [[nodiscard]] std::string refuse_rows(std::uint64_t rows, const std::string& first) const;
@@ -142,17 +142,17 @@ class CsvRows final : public LogParser {
 
   std::vector<std::unique_ptr<CsvEntry>> entries_;
   std::unordered_map<std::string, std::size_t> entry_of_;
-  std::size_t last_ = 0;  ///< entry of the previous row: the next one usually follows it
+  std::size_t last_ = 0;  ///< entry of the previous row, which the next one usually follows
   std::string key_buffer_;
 
-  std::size_t cut_ = 0;            ///< fields of the line that cut_oddly() cut last
+  std::size_t cut_ = 0;            ///< number of fields in the line that cut_oddly() cut last
   std::string quoted_;             ///< text so far of a record whose quoted field has a line break
   std::uint64_t quotes_ = 0;       ///< quotation marks in quoted_
   std::uint64_t quoted_line_ = 0;  ///< line in which quoted_ begins
   bool spans_lines_ = false;       ///< some record had a line break in a quoted field
   ClockLines clock_;
-  std::optional<Timestamp> line_time_;  ///< the time on the last line that has one instead of a row
-  EpochCounter counter_;                ///< if the steps begin again in each epoch
+  std::optional<Timestamp> line_time_;  ///< the time on the last line that had one instead of a row
+  EpochCounter counter_;                ///< used if the steps start again in each epoch
   bool header_seen_ = false;
   std::uint64_t fit_ = 0, unfit_ = 0;   ///< lines that are rows; other lines before the last row
   std::uint64_t unfit_rows_since_ = 0;  ///< those of unfit_since_ that look like rows
@@ -165,11 +165,11 @@ class CsvRows final : public LogParser {
   void hold_row(Timestamp time, const GpuMemory& memory, LogRows& rows);
   void end_reading(LogRows& rows, bool at_end = false);
 
-  std::size_t position_ = 0;  ///< of the row being read
+  std::size_t position_ = 0;  ///< position of the row being read
   PositionedRows<HeldRow> held_;
   bool begins_reading_ = false;  ///< a line with a time, or a header, precedes the row
   std::uint64_t round_ = 0;
-  std::size_t value_length_ = 0;  ///< of the last used field, to detect a truncated one
+  std::size_t value_length_ = 0;  ///< length of the last used field, to detect a truncated one
   std::string stamp_buffer_;
 
   double process_clock_s_ = 0;  ///< time during which the log was being written
@@ -182,10 +182,10 @@ class CsvRows final : public LogParser {
 /// log comes from nvidia-smi, whose numbers without a unit are MiB. Errors say what is missing.
 Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool strict);
 
-/// Columns of the first header among the first lines of `head`; nullopt when there is none.
+/// Columns of the first header among the first lines of `head`; nullopt if there is none.
 std::optional<ColumnPlan> find_header(std::string_view head);
-/// Whether the first line of `head` is the header `plan` with a time, and nearly all others are its rows: text with
-/// tabs in it has no such lines, even if a third of them seem to contain memory figures.
+/// Whether the first line of `head` is the header `plan` with a time, and nearly all others are its rows. Text with
+/// tabs has no such lines, even if a third of them seem to contain memory figures.
 bool is_all_rows(std::string_view head, const ColumnPlan& plan);
 
 /// Whether the first line of `head` has titles and the next ones have as many fields: a table of any kind.
@@ -196,8 +196,8 @@ bool has_column_of_amounts(std::string_view head);
 /// Columns inferred from the values of a head without a header.
 Result<ColumnPlan> infer_from_head(std::string_view head, std::vector<std::string>& assumptions);
 
-/// Makes no samples: the log of a card that does not report its memory adds nothing next to a list of processes, which
-/// has figures (recording.cpp); nor does a list in which no process was visible.
+/// Makes no samples: the log of a card that does not report its memory adds nothing to a list of processes, which has
+/// figures (recording.cpp); neither does a list in which no process was visible.
 class RowsWithoutFigures final : public LogParser {
  public:
   explicit RowsWithoutFigures(std::string why, bool processes_only = false)
@@ -208,7 +208,7 @@ class RowsWithoutFigures final : public LogParser {
   }
   [[nodiscard]] bool clock_is_relative() const override { return false; }
   [[nodiscard]] bool processes_only() const override { return processes_only_; }
-  /// The reason, with advice what to record instead.
+  /// The reason, with advice on what to record instead.
   [[nodiscard]] const std::string& why() const { return why_; }
 
  private:

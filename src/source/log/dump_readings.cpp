@@ -20,7 +20,7 @@ using logtext::trim;
 
 constexpr std::size_t kSamples = 400;
 
-/// `text` without the marks around it: "==== 10:00 ====", "[10:00]", "# 10:00".
+/// `text` without the marks around it, as in "==== 10:00 ====", "[10:00]", "# 10:00".
 std::string_view without_marks(std::string_view text) {
   while (!text.empty() && !is_digit(text.front()) && !is_ascii_letter(text.front())) text.remove_prefix(1);
   while (!text.empty() && !is_digit(text.back()) && !is_ascii_letter(text.back())) text.remove_suffix(1);
@@ -32,7 +32,7 @@ bool is_date(std::string_view text) {
   return civil && civil->has_date;
 }
 
-/// Whether `text` is seconds or milliseconds since 1970, in the years 2001 to 2099.
+/// Whether `text` is in seconds or milliseconds since 1970, and in the years 2001 to 2099.
 bool is_epoch(std::string_view text) {
   logtext::Decimal number;
   if (!logtext::read_decimal(text, number) || number.length != text.size() || number.negative) return false;
@@ -80,7 +80,7 @@ Result<DumpClock> DumpClock::detect(const LogHead& head, std::vector<std::string
   for (const DumpTimes::Find* const find : {&times.find, &times.otherwise}) {
     if (!texts.empty() || !*find) break;
     used = find;
-    const DumpTimes::Find look = *find;  // which may remember lines
+    const DumpTimes::Find look = *find;  // it may remember lines
     for (std::string_view rest = head.text; !rest.empty() && texts.size() < kSamples;)
       if (const std::string_view text = look(logtext::take_line(rest)); !text.empty()) texts.emplace_back(text);
   }
@@ -216,7 +216,7 @@ void DumpReadings::interrupt(LogRows& rows) {
 
 void DumpReadings::end_dump(LogRows& rows) {
   if (open_.empty()) return;
-  // Values after an interruption belong to the same dump as long as they are of other GPUs.
+  // Values after an interruption belong to the same dump as long as they are for other GPUs.
   const bool goes_on = !interrupted_.empty() && std::none_of(open_.begin(), open_.end(), [this](std::size_t at) {
     return std::find(interrupted_.begin(), interrupted_.end(), at) != interrupted_.end();
   });
@@ -259,7 +259,7 @@ void DumpReadings::set_at(Timestamp time, const LogDevice& named, Field field, s
   deliver_late(rows);
 }
 
-/// A lost GPU has no next time. Its last values must not wait until the end of the log, far behind the others.
+/// A lost GPU has no next time. Its last values must not be held until the end of the log, long after the others.
 void DumpReadings::deliver_late(LogRows& rows) {
   for (Gpu& gpu : gpus_) {
     if (!gpu.time || newest_ - *gpu.time < kInterleaving) continue;
@@ -293,7 +293,7 @@ void DumpReadings::deliver(Gpu& gpu, Timestamp time, LogRows& rows) {
   if (busy) rows.add(time, rows.further_series(gpu.device, Metric::device_busy, 0), *busy);
   if (received) rows.add(time, rows.further_series(gpu.device, Metric::device_received, 0), *received);
   for (DumpedProcess& process : gpu.processes) {
-    if (rows.is_in_percent(gpu.device)) process.bytes.reset();  // of an unknown size
+    if (rows.is_in_percent(gpu.device)) process.bytes.reset();  // its size is unknown
     const std::string& command = process.command.empty() ? process.name : process.command;
     const std::size_t listed = rows.process(gpu.device, process.pid, process.name, process.kind, process.user, command,
                                             process.bytes.has_value());

@@ -1,5 +1,5 @@
 // Common parts of the readers of tools' output: when a dump was made, and its values for each GPU, in any order, on one
-// line or several. A reader cuts the text; this class turns the values into readings.
+// line or several. A reader splits the text; this class turns the values into readings.
 #pragma once
 
 #include <cstdint>
@@ -57,12 +57,12 @@ class LineReader : public LogParser {
   virtual void read_line(std::string_view line, std::uint64_t number, bool whole, LogRows& rows) = 0;
   /// A message follows: the values read so far make a reading.
   virtual void end_reading(LogRows& /*rows*/) {}
-  /// The time that the line of a message gives; LogRows::kNever: none.
+  /// The time given in the line of a message; LogRows::kNever if there is none.
   virtual Timestamp time_of_message(std::string_view /*line*/) { return LogRows::kNever; }
 };
 
 /// The time in a line with little else: "==== Sun May 4 04:27:32 AM EDT 2025 ====", "Date: 2026-03-01 10:00:00", "#
-/// 1772359200" (seconds since 1970). Empty: none.
+/// 1772359200" (seconds since 1970). Empty if there is none.
 std::string_view dated_text(std::string_view line);
 
 /// The cells of "| a | b | c |", at most eight.
@@ -73,10 +73,10 @@ struct DumpTimes {
   using Find = std::function<std::string_view(std::string_view line)>;
 
   Find find = dated_text;            ///< the time in a line; empty: none
-  Find otherwise{};                  ///< likewise, if `find` finds none in the head
-  std::optional<DateOrder> order{};  ///< if the tool always uses the same
-  bool has_period = false;           ///< the usual period, if there is no time
-  std::string_view example{};        ///< their format, if the head has none; empty: there are none then
+  Find otherwise{};                  ///< likewise, used if `find` finds no time in the head
+  std::optional<DateOrder> order{};  ///< set if the tool always uses the same order
+  bool has_period = false;           ///< the tool has a usual period, used if there is no time
+  std::string_view example{};        ///< an example of their format, used if the head has none; empty: no times then
 };
 
 /// Not thread-safe.
@@ -85,11 +85,11 @@ class DumpClock {
   /// Determines from the lines of the head how times are written.
   static Result<DumpClock> detect(const LogHead& head, std::vector<std::string>& assumptions, const DumpTimes& times);
 
-  /// The time in a line, found as in the head; empty: none.
+  /// The time in a line, found as in the head; empty if there is none.
   [[nodiscard]] std::string_view find(std::string_view line) const { return find_(line); }
-  /// True when `text` is a time: the dump that follows was made then.
+  /// Returns whether `text` is a time, at which the dump that follows was made.
   bool take(std::string_view text);
-  /// The time of the dump that begins. If the log has dates, each dump needs its own: nullopt when there was none since
+  /// The time of the dump that begins. If the log has dates, each dump needs its own: nullopt if there was none since
   /// the previous dump.
   std::optional<Timestamp> next();
   /// Reads a time that is in the rows themselves.
@@ -97,7 +97,7 @@ class DumpClock {
 
   [[nodiscard]] bool is_relative() const { return stamp_.is_relative(); }
   [[nodiscard]] bool wraps() const { return stamp_.wraps(); }
-  /// What counts() counts, if there is no time.
+  /// The thing that counts() counts, if there is no time.
   [[nodiscard]] Scale scale() const { return stamp_.scale(); }
   [[nodiscard]] bool counts() const { return stamp_.kind() == StampReader::Kind::none; }
 
@@ -114,7 +114,7 @@ class DumpClock {
 struct DumpedProcess {
   std::uint32_t pid = 0;
   std::string name, kind, user;
-  std::string command{};  ///< empty: the name
+  std::string command{};  ///< empty: use the name
   std::optional<std::uint64_t> bytes{};
   std::optional<std::uint64_t> age_s{};
 };
@@ -122,9 +122,9 @@ struct DumpedProcess {
 /// Not thread-safe.
 class DumpReadings {
  public:
-  /// `busy`: as Metric::device_busy; `received`: as Metric::device_received; `allocated` and `reserved`: of a program's
-  /// allocator, if both are given; otherwise they are used memory.
-  /// `percent`: used memory in per cent, in Scale::kPercentBytes; it counts if there is no amount of it.
+  /// `busy`: see Metric::device_busy; `received`: see Metric::device_received; `allocated` and `reserved`: those of a
+  /// program's allocator if both are given, otherwise used memory. `percent`: used memory in per cent, in
+  /// Scale::kPercentBytes; used if its amount is not given.
   enum class Field : std::uint8_t { used, free, total, busy, received, allocated, reserved, percent };
 
   explicit DumpReadings(DumpClock clock) : clock_(std::move(clock)) {}
@@ -132,30 +132,30 @@ class DumpReadings {
   // --- dumps that are separated by a clock or counted ---
   /// A value of the current dump. If the dump already has this value, a new dump begins.
   void set(const LogDevice& gpu, Field field, std::uint64_t bytes, LogRows& rows);
-  /// An amount as text, in `unit_bytes` if it has no unit: at `time`, or else of the current dump. A missing amount is
-  /// ignored. Text that is not an amount is reported as a fault of `line`.
+  /// An amount as text, in `unit_bytes` if it has no unit; at `time`, or else in the current dump. A missing amount is
+  /// ignored. Text that is not an amount is reported as a fault in `line`.
   void set_text(const std::optional<Timestamp>& time, const LogDevice& gpu, Field field, std::string_view text,
                 std::uint64_t unit_bytes, std::uint64_t line, LogRows& rows);
-  /// "11283/62841MB", "N/A / 24 GB": used and total memory; the unit after the second applies to both. False: not such
-  /// a pair.
+  /// "11283/62841MB", "N/A / 24 GB": used and total memory; the unit after the second applies to both. Returns false if
+  /// it is not such a pair.
   bool set_pair(const std::optional<Timestamp>& time, const LogDevice& gpu, std::string_view text, LogRows& rows);
   /// "37", "37 %" or "37%": how busy the GPU is, in per cent. Anything but a percentage is ignored.
   void set_busy(const std::optional<Timestamp>& time, const LogDevice& gpu, std::string_view text, LogRows& rows);
-  /// As set(), for dumps that are separated in other ways: the last value counts.
+  /// Like set(), for dumps that are separated in other ways: the last value counts.
   void put(const LogDevice& gpu, Field field, std::uint64_t bytes, LogRows& rows);
-  /// As set(), of Field::percent. Anything but a percentage is ignored.
+  /// Like set(), for Field::percent. Anything but a percentage is ignored.
   void set_percent(const LogDevice& gpu, double percent, LogRows& rows);
   /// The current dump lists this GPU, whether or not it has a value.
   void see(const LogDevice& gpu, LogRows& rows) { begin(gpu_of(gpu), rows); }
   /// A process that the current dump lists on a GPU. It has ended when a complete list no longer contains it.
   void list_process(const LogDevice& gpu, DumpedProcess process, LogRows& rows);
-  /// The current dump has listed all processes of this GPU: any other process has ended.
+  /// The current dump has listed all processes on this GPU: any other process has ended.
   void list_is_complete(const LogDevice& gpu, LogRows& rows);
-  /// True when `line` has the time of the dump that begins here.
+  /// Returns whether `line` has the time of the dump that begins here.
   bool take_time(std::string_view line, LogRows& rows) { return take(clock_.find(line), rows); }
-  /// True if `text` is a time: that of the dump that begins here.
+  /// Returns whether `text` is a time, which is that of the dump that begins here.
   bool take(std::string_view text, LogRows& rows);
-  /// The following values were read at `time`: they belong to the current dump if it has the same time.
+  /// The following values were read at `time`; they belong to the current dump if it has the same time.
   void begin_at(Timestamp time, LogRows& rows);
   /// The current dump is complete.
   void end_dump(LogRows& rows);
@@ -175,14 +175,14 @@ class DumpReadings {
  private:
   struct Gpu {
     LogDevice named;
-    std::size_t device = SIZE_MAX;  ///< in LogRows
+    std::size_t device = SIZE_MAX;  ///< position in LogRows
     std::optional<std::uint64_t> values[8];
-    std::optional<Timestamp> time;       ///< its own
+    std::optional<Timestamp> time;       ///< its own time
     std::optional<Timestamp> delivered;  ///< the last such time, if delivered before the next one was known
     std::vector<DumpedProcess> processes;
     bool lists_all = false;
     bool is_open = false;    ///< has undelivered values
-    std::uint64_t line = 0;  ///< where it first occurs in the dump
+    std::uint64_t line = 0;  ///< the line where it first occurs in the dump
   };
 
   Gpu& gpu_of(const LogDevice& named);
@@ -194,16 +194,16 @@ class DumpReadings {
   DumpClock clock_;
   std::vector<Gpu> gpus_;
   std::unordered_map<std::string, std::size_t> gpu_of_;
-  std::vector<std::size_t> open_;         ///< of the current dump, in its order
+  std::vector<std::size_t> open_;         ///< GPUs in the current dump, in its order
   std::vector<std::size_t> interrupted_;  ///< GPUs of a dump that may continue
-  std::optional<Timestamp> row_time_;     ///< of begin_at()
-  std::optional<Timestamp> dump_time_;    ///< of the dump that was delivered last
+  std::optional<Timestamp> row_time_;     ///< time passed to begin_at()
+  std::optional<Timestamp> dump_time_;    ///< time of the dump that was delivered last
   std::uint64_t line_ = 0;                ///< line where the current dump began
   std::uint64_t dump_ = 0;
-  Timestamp newest_ = LogRows::kNever;  ///< of the values that have times of their own
+  Timestamp newest_ = LogRows::kNever;  ///< newest time of the values that have their own
 };
 
-/// `Reader` cuts the text: LineReader or JsonParser.
+/// `Reader` splits the text: LineReader or JsonParser.
 template <class Reader>
 class DumpParser : public Reader {
  public:

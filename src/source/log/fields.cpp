@@ -1,4 +1,4 @@
-// Cuts delimiter-separated tables into records and fields (RFC 4180 and similar formats).
+// Splits delimiter-separated tables into records and fields (RFC 4180 and similar formats).
 #include <algorithm>
 
 #include "core/units.hpp"
@@ -10,11 +10,11 @@ namespace {
 
 using logtext::trim;
 
-/// A record with quotes is at most this long: beyond it, the quote is a plain character.
+/// A record with quotes is at most this long; in a longer one, the quote is a plain character.
 constexpr std::size_t kLongestRecord = 64 * kBytesPerKiB;
 
-/// Position of the quote that closes the field whose text begins at `from`; npos when there is none. A doubled quote is
-/// a quote within the field.
+/// Position of the quote that closes the field with its text starting at `from`; npos if there is none. A doubled quote
+/// is a quote within the field.
 std::size_t closing_quote(std::string_view text, std::size_t from) {
   while (true) {
     const std::size_t at = text.find('"', from);

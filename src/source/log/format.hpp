@@ -1,5 +1,5 @@
-// What a log format is: how it is recognised and how its parser is made. A format consists of one file that defines a
-// `const LogFormatInfo <name>_log_format`, one line in formats.def, which also declares it, and a section in
+// Log formats: how each is recognised and how its parser is made. A format consists of one file that defines a `const
+// LogFormatInfo <name>_log_format`, one line in formats.def, which also declares it, and a section in
 // docs/formats/logs.md.
 #pragma once
 
@@ -29,7 +29,7 @@ struct LogHead {
 };
 
 /// Reads one log, piece by piece. This is the only interface besides Source and Detector, because a format is chosen at
-/// run time too. Pure: no I/O; the same text gives the same rows however it is cut into pieces.
+/// run time, too. Pure: no I/O; the same text gives the same rows however it is split into pieces.
 class LogParser {
  public:
   LogParser() = default;
@@ -44,22 +44,22 @@ class LogParser {
   /// The log has ended.
   virtual void finish(LogRows& /*rows*/) {}
 
-  /// True when times are offsets from the epoch, not dates.
+  /// Whether times are offsets from the epoch rather than dates.
   [[nodiscard]] virtual bool clock_is_relative() const = 0;
-  /// What the figures of the log count.
+  /// The unit in which the log's figures are counted.
   [[nodiscard]] virtual Scale scale() const { return {}; }
-  /// True if the log contains only processes, so that it may be joined to a device log.
+  /// Whether the log contains only processes, so that it may be joined to a device log.
   [[nodiscard]] virtual bool processes_only() const { return false; }
   /// Why the rows read so far make sense only in file order, such as "its rows do not name the GPU"; empty if each
   /// record can be read independently.
   [[nodiscard]] virtual std::string_view needs_file_order() const { return {}; }
-  /// True when times have no dates and pass midnight.
+  /// Whether times have no dates and pass midnight.
   [[nodiscard]] virtual bool clock_wraps() const { return false; }
-  /// True when a line may be as long as the log (a JSON document on one line): then parse() also gets parts of lines,
+  /// Whether a line may be as long as the log (a JSON document on one line): if so, parse() also gets parts of lines,
   /// which are not `complete`.
   [[nodiscard]] virtual bool has_long_lines() const { return false; }
-  /// If too many lines did not fit: how the log was interpreted, why that cannot be trusted, and what to do. Otherwise
-  /// nullopt.
+  /// If too many lines did not fit: how the log was interpreted, why that cannot be trusted, and what to do. nullopt
+  /// otherwise.
   [[nodiscard]] virtual std::optional<std::string> misfit() const { return std::nullopt; }
   /// Assumptions made from the head, as warnings that end with the next step.
   [[nodiscard]] const std::vector<std::string>& assumptions() const { return assumptions_; }
@@ -68,27 +68,27 @@ class LogParser {
   std::vector<std::string> assumptions_;
 };
 
-/// What shows that a head is of a format, from the weakest to the strongest. Of the formats with the strongest
+/// The evidence that a head has a format, from the weakest to the strongest. Of the formats with the strongest
 /// evidence, the one that reads most of the head is chosen, and of several that read as much, the earliest in
 /// formats.def.
 enum class Evidence : std::uint8_t {
-  none,          ///< it is not of this format
-  syntax,        ///< lines can be cut, but nothing shows memory of a GPU: the format names what the log lacks
-  values,        ///< columns without titles, known by what stands in them
+  none,          ///< it does not have this format
+  syntax,        ///< lines can be split, but nothing shows GPU memory: the format reports what the log lacks
+  values,        ///< columns without titles, recognised by their values
   prose,         ///< some lines have figures beside words that words.def knows
   traces,        ///< the tool's own comments or ids of GPUs, but no figure that is surely memory
   titles,        ///< a table with titles that words.def knows, perhaps among other lines
   mostly_prose,  ///< a third of the lines have figures beside words
-  named_rows,    ///< names that words.def knows, and every line is a row or an object of JSON
+  named_rows,    ///< names that words.def knows, and every line is a row or a JSON object
   own_rows,      ///< rows that only its tool writes: their cells, or their titles together
-  own_names,     ///< titles, keys or names of metrics of its tool, or JSON with names of a time and of memory
-  own_mark       ///< the line or key with which its tool begins each document or screen
+  own_names,     ///< titles, keys or metric names of its tool, or JSON with names for a time and for memory
+  own_mark       ///< the line or key at the start of each document or screen of its tool
 };
 
 /// A registered format.
 struct LogFormatInfo {
   std::string_view name;  ///< as passed to --input-format
-  std::string_view help;  ///< the command that records it
+  std::string_view help;  ///< the command that records such a log
   Evidence (*recognise)(std::string_view head);
   /// Errors say what this log lacks, without the file name (the caller adds it).
   Result<std::unique_ptr<LogParser>> (*make)(const LogHead& head);
@@ -98,13 +98,13 @@ struct LogFormatInfo {
   /// Whether a log that make() refuses, or whose head contains nothing readable, is tried as text: its figures may have
   /// words next to them.
   bool may_be_text = true;
-  /// For a format that reads much of the head for weak evidence: like recognise(), but may return `none` once the
-  /// evidence must be weaker than `least`, that of another format. nullptr: recognise() is cheap.
+  /// For a format that reads much of the head for weak evidence: like recognise(), but may return `none` once its
+  /// evidence must be weaker than `least`, another format's evidence. nullptr: recognise() is cheap.
   Evidence (*recognise_from)(std::string_view head, Evidence least) = nullptr;
-  /// Whether this is the format of any text, by the words beside its figures, which is tried where no other can be
-  /// read.
+  /// Whether this is the format for text of any kind, read by the words beside its figures, which is tried if no other
+  /// can be read.
   bool is_prose = false;
-  /// Whether these are screens of a tool, which may be among the lines of other programs.
+  /// Whether these are screens of a tool, which may occur among the lines of other programs.
   bool is_screen = false;
 };
 
@@ -127,7 +127,7 @@ Result<std::unique_ptr<LogParser>> make_rewritten(
 #include "source/log/formats.def"
 #undef VRAMTRACK_LOG_FORMAT
 
-/// For formats in which every line can be read independently.
+/// For formats with lines that can each be read independently.
 inline bool each_line_is_a_record(std::string_view /*line*/, std::string_view /*before*/) {
   return true;
 }

@@ -65,19 +65,19 @@ std::string formats_in_words() {
   return out;
 }
 
-/// The format of any text.
+/// The format for text of any kind.
 const LogFormatInfo& prose_format() {
   const auto formats = log_formats();
   return **std::find_if(formats.begin(), formats.end(), [](const LogFormatInfo* format) { return format->is_prose; });
 }
 
-/// What a head may be.
+/// A format that a head may have.
 struct Candidate {
   const LogFormatInfo* format = nullptr;
   Evidence evidence = Evidence::none;
 };
 
-/// Those with the strongest evidence first.
+/// The candidates, those with the strongest evidence first.
 std::vector<Candidate> find_candidates(std::string_view head) {
   std::vector<Candidate> out;
   Evidence best = Evidence::none;
@@ -94,7 +94,7 @@ std::vector<Candidate> find_candidates(std::string_view head) {
   return out;
 }
 
-/// Moves the candidate that reads most of the head to the front of those with equal evidence.
+/// Moves the candidate that reads most of the head to the front of those with the same evidence.
 void put_first_what_reads_most(std::vector<Candidate>& candidates, Trials& trials) {
   const auto equal = std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& other) {
     return other.evidence != candidates.front().evidence;
@@ -110,8 +110,8 @@ void put_first_what_reads_most(std::vector<Candidate>& candidates, Trials& trial
   std::rotate(candidates.begin(), most, most + 1);
 }
 
-/// The strongest of the other candidates that is a table or a document; nullptr: there is none. Screens are enough
-/// without a table whose columns have no titles.
+/// The strongest other candidate that is a table or a document; nullptr if there is none. If there are screens, a table
+/// of columns without titles does not count.
 const LogFormatInfo* other_rows(std::span<const Candidate> candidates) {
   const Evidence least = candidates.front().format->is_screen ? Evidence::titles : Evidence::values;
   for (const Candidate& other : candidates.subspan(1))
@@ -119,9 +119,9 @@ const LogFormatInfo* other_rows(std::span<const Candidate> candidates) {
   return nullptr;
 }
 
-/// A log may be of several formats: a few screens before the output of another program, or rows among text. What has
-/// more readings is read: a tool's, which show everything on the GPU, if they suffice for a verdict, and a table's if
-/// they are many more. `rows`: see other_rows().
+/// A log may have several formats: a few screens before the output of another program, or rows among text. The one with
+/// more readings is used: a tool's, which show everything on the GPU, if they suffice for a verdict, and a table's if
+/// there are many more of them. `rows`: see other_rows().
 const LogFormatInfo* with_more_readings(Trials& trials, const LogFormatInfo* found, const LogFormatInfo* rows) {
   constexpr std::size_t kEnough = 20;
   constexpr std::size_t kManyMore = 10;
@@ -134,7 +134,7 @@ const LogFormatInfo* with_more_readings(Trials& trials, const LogFormatInfo* fou
   std::size_t most = first.readings();
   const LogFormatInfo* best = found;
   Trial* const text = are_screens ? as_prose(trials, *found) : nullptr;
-  // As many figures are those of the screens again, whose GPUs the words of a line cannot tell apart.
+  // Text with as many figures repeats those of the screens, with GPUs that the words of a line cannot distinguish.
   if (text != nullptr && text->readings() > most && text->rows().samples.size() > first.rows().samples.size()) {
     best = &text->format;
     most = text->readings();
@@ -142,7 +142,7 @@ const LogFormatInfo* with_more_readings(Trials& trials, const LogFormatInfo* fou
   return of_rows > kManyMore * most ? rows : best;
 }
 
-/// Why a head of which no format was found is refused.
+/// Why a head without a recognised format is refused.
 Error not_recognised(const LogHead& head) {
   if (std::string why = why_no_text(head.text); !why.empty()) return Error{std::move(why)};
   std::string_view rest = head.text;
@@ -154,7 +154,7 @@ Error not_recognised(const LogHead& head) {
       logtext::excerpt(line), format_names(), name_of(Option::input_format), name_of(Option::line_pattern))};
 }
 
-/// Text instead of what `chosen` recognised and cannot read for the reason `why`; or why the head is refused.
+/// Text in place of the format that `chosen` recognised but cannot read, because of `why`; or why the head is refused.
 Result<const LogFormatInfo*> instead_of(const Candidate& chosen, Trials& trials, std::string why) {
   const LogFormatInfo& format = *chosen.format;
   const std::string_view text = trials.head().text;
@@ -179,7 +179,7 @@ Result<const LogFormatInfo*> instead_of(const Candidate& chosen, Trials& trials,
 
 Result<const LogFormatInfo*> named_format(Trials& trials) {
   const LogOptions& options = *trials.head().options;
-  // A line pattern describes text.
+  // A line pattern always describes text.
   const LogFormatInfo* const format = options.line_pattern.empty() ? find_log_format(options.format) : &prose_format();
   if (format == nullptr)
     return fail(fmt::format("log format '{}' is not known; the formats, with what records each, are {}", options.format,

@@ -1,5 +1,5 @@
-// Chooses the format of a text: by what shows that it is of a format (Evidence), and where that is not enough by what
-// the formats read from it.
+// Chooses the format of a text by the evidence that it has a format (Evidence), and, if that is not enough, by what the
+// formats read from it.
 #pragma once
 
 #include <cstddef>
@@ -14,22 +14,22 @@
 
 namespace vramtrack {
 
-/// A head as a log of one format, which plans once and reads the head at most once.
+/// A head read as a log in one format: it plans once and reads the head at most once.
 class Trial {
  public:
-  /// `reads` counts how often a head is read, and must outlive this, as `head.text`.
+  /// `reads` counts how often a head is read; it and `head.text` must outlive this object.
   Trial(const LogFormatInfo& format, const LogHead& head, std::size_t& reads);
 
   const LogFormatInfo& format;
   std::unique_ptr<LogParser> parser;  ///< nullptr: the format cannot read the head
-  std::string why;                    ///< it cannot
+  std::string why;                    ///< why it cannot
 
   // --- REQUIRE parser, and read the head ---
-  /// Whether there are figures before its end, at which a last reading is known to be complete.
+  /// Whether figures precede the head's end, where a last reading is known to be complete.
   bool has_complete_reading();
-  /// What it has, with its last reading; `or_without`: if there are no others.
+  /// The head's rows, including its last reading; with `or_without`, without it if there are others.
   const LogRows& rows(bool or_without = false);
-  std::size_t readings();  ///< times
+  std::size_t readings();  ///< number of distinct times
   DeviceRoster devices;
 
  private:
@@ -42,11 +42,11 @@ class Trial {
   bool has_complete_reading_ = false;
 };
 
-/// A head, and the formats tried on it.
+/// A head, and the formats that were tried on it.
 class Trials {
  public:
   Trials(const LogHead& head, std::size_t& reads) : head_(head), reads_(reads) {}
-  /// For the text `own` instead.
+  /// For the text `own` in place of the head.
   Trials(const Trials& as_is, std::string own) : own_(std::move(own)), head_(as_is.head_), reads_(as_is.reads_) {
     head_.text = own_;
   }
@@ -63,18 +63,18 @@ class Trials {
   std::map<const LogFormatInfo*, Trial> trials_;
 };
 
-/// The format that is named by the options or that reads the text best; its parser can be made. An Error says why there
-/// is none.
+/// The format that the options name, or that reads the text best; its parser can be made. An Error reports why there is
+/// none.
 Result<const LogFormatInfo*> choose_format(Trials& trials);
 Result<const LogFormatInfo*> choose_format(const LogHead& head);
 
-/// Whether the options name no format: then it is found.
+/// Whether the options name no format, so that it must be found.
 bool is_format_open(const LogOptions& options);
 
-/// The trial as text of any kind; nullptr if `tried` is that already, or the lines cannot be read so.
+/// The trial as text of any kind; nullptr if `tried` is already that, or the lines cannot be read that way.
 Trial* as_prose(Trials& trials, const LogFormatInfo& tried);
 
-/// The first screen format that recognises `head`; nullptr: none.
+/// The first screen format that recognises `head`; nullptr if none does.
 const LogFormatInfo* screen_in(std::string_view head);
 
 }  // namespace vramtrack

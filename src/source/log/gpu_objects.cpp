@@ -1,5 +1,5 @@
-// Objects of tools, one for each GPU: those of `gpustat --json` list the GPUs of a reading, and `nvtop -s` in a loop,
-// or nvtop -l, writes arrays of them, without a time and without the number of the GPU.
+// Tools' JSON objects, one per GPU: those of `gpustat --json` list the GPUs of a reading; `nvtop -s` in a loop, or
+// nvtop -l, writes arrays of them, without a time and without the GPU's number.
 //
 //   {"query_time": "2026-03-01T10:00:00", "gpus": [{"index": 0, "uuid": "GPU-...", "memory.used": 4845, ...}]}
 //
@@ -29,7 +29,7 @@ namespace {
 
 using logtext::trim;
 
-/// An amount, possibly in quotes; nullopt if absent, null or other text.
+/// An amount, possibly in quotes; nullopt if it is absent, null or other text.
 std::optional<double> number_at(const JsonValue& object, std::string_view key) {
   const JsonValue* const value = object.find(key);
   if (value == nullptr) return std::nullopt;
@@ -67,13 +67,13 @@ std::string with_commas(std::string_view object) {
   return out;
 }
 
-/// The names of the members in a tool's JSON; empty: it has no such member.
+/// The names of the members in a tool's JSON; empty if it lacks one.
 struct GpuObjectKeys {
-  std::string_view gpus;  ///< the list of the GPUs of one reading; empty: the objects are in arrays
+  std::string_view gpus;  ///< the list of GPUs in a reading; empty: the objects are in arrays
   std::string_view time;  ///< a sibling of that list
   std::string_view name, uuid, index, used, total, free, busy;
   std::string_view percent;                               ///< used memory in per cent, if there is no amount
-  std::string_view process, user, command, process_used;  ///< of the list "processes"
+  std::string_view process, user, command, process_used;  ///< in the list "processes"
   double unit_bytes = 1;
 };
 
@@ -139,7 +139,7 @@ class GpuObjects final : public DumpParser<JsonParser> {
       if (const auto bytes = bytes_at(object, key)) readings_.set(gpu, field, *bytes, rows);
     readings_.set_busy(std::nullopt, gpu, text_at(object, keys_.busy), rows);
     if (!bytes_at(object, keys_.used)) read_percent(gpu, object, rows);
-    // null: the processes could not be listed, so none is assumed to have ended.
+    // null: the processes could not be listed, so none of them is assumed to have ended.
     const JsonValue* const processes = object.find("processes");
     if (processes == nullptr || !processes->is_array()) return;
     for (const auto& [ignored, listed] : processes->members()) {
@@ -157,7 +157,7 @@ class GpuObjects final : public DumpParser<JsonParser> {
     readings_.list_is_complete(gpu, rows);
   }
 
-  /// In whole per cent.
+  /// Reads it in whole per cent.
   void read_percent(const LogDevice& gpu, const JsonValue& object, LogRows& rows) {
     const std::string text = text_at(object, keys_.percent);
     if (text.empty()) return;  // null: the driver does not report it
@@ -169,7 +169,7 @@ class GpuObjects final : public DumpParser<JsonParser> {
 
   GpuObjectKeys keys_;
   bool percent_only_ = false;
-  int position_ = 0;  ///< of the next GPU in the current array
+  int position_ = 0;  ///< position of the next GPU in the current array
 };
 
 constexpr GpuObjectKeys kGpustat = [] {
@@ -236,8 +236,8 @@ const LogFormatInfo gpustat_log_format{"gpustat", "while sleep 1; do gpustat --j
 //       PID     USER DEV    TYPE  GPU        GPU MEM    CPU  HOST MEM Command
 //      4242      ada   0 Compute  87%   2245MiB  10%    99%   2101MiB python train.py
 //
-// There is no time in it. Only the processes that fit on the screen are listed, so that one that is missing may live
-// on.
+// It has no time. It lists only the processes that fit on the screen, so that one that is not listed may still
+// exist.
 namespace {
 
 constexpr std::string_view kDevice = "Device ";
@@ -293,11 +293,11 @@ class NvtopScreens final : public DumpParser<LineReader> {
   bool read_process(std::string_view line, LogRows& rows) {
     std::string_view rest = line;
     const auto pid = logtext::whole_number<std::uint32_t>(logtext::take_word(rest));
-    logtext::take_word(rest);  // the user
+    logtext::take_word(rest);  // skips the user
     LogDevice gpu;
     gpu.index = logtext::whole_number<int>(logtext::take_word(rest));
     if (!pid || *pid == 0 || !gpu.index) return false;
-    // GPU MEM, then HOST MEM, then the command; between them there are percentages or "N/A".
+    // The columns are GPU MEM, HOST MEM and the command, with percentages or "N/A" between them.
     std::optional<std::uint64_t> bytes;
     for (int sizes = 0; sizes < 2;) {
       const std::string_view word = logtext::take_word(rest);
@@ -311,7 +311,7 @@ class NvtopScreens final : public DumpParser<LineReader> {
     return true;
   }
 
-  std::vector<LogDevice> devices_;  ///< GPUs of the last line of names, in its order
+  std::vector<LogDevice> devices_;  ///< GPUs in the last line of names, in its order
   bool in_processes_ = false;
 };
 

@@ -1,4 +1,4 @@
-// gpustat's own text, dumped in a loop or by -i:
+// gpustat's own text, printed in a loop or with -i:
 //
 //   host  Sat Jun 23 20:36:39 2018  390.48
 //   [0] GeForce GTX 1070 | 63'C,  10 %,   39 / 151 W |   552 /  8116 MB | ann:mpv/12795(132M) root:Xorg/1305(246M)
@@ -12,14 +12,14 @@ namespace {
 using logtext::trim;
 using logtext::whole_number;
 
-/// A GPU's line, cut into its parts.
+/// A GPU's line, split into its parts.
 struct GpuLine {
   LogDevice gpu;
   std::string_view memory, processes;
 };
 
 bool read_gpu_line(std::string_view line, GpuLine& out) {
-  // Cells: index and name, temperature and load, memory, processes.
+  // The cells are index and name, temperature and load, memory, and processes.
   line = trim(line);
   const auto cells = bar_cells(line);
   const std::size_t close = line.find(']');
@@ -59,15 +59,15 @@ bool take_process(std::string_view& rest, DumpedProcess& out) {
   return false;
 }
 
-/// Finds the time of a screen: on the line before it, where gpustat itself prints it. If no screen has one there, any
-/// line between two screens may contain it.
+/// Finds the time of a screen: on the line before it, where gpustat itself prints it. If no screen has its time there,
+/// any line between two screens may contain it.
 class ScreenTimes {
  public:
   explicit ScreenTimes(std::string_view head) {
     while (!head.empty() && !in_heads_) in_heads_ = !in_head_before(logtext::take_line(head)).empty();
     in_screen_ = false;
   }
-  /// The time of the line: its own, or that of the previous line if a screen begins here.
+  /// The time of a line: its own, or that of the previous line if a screen begins here.
   std::string_view of(std::string_view line) {
     if (in_heads_) return in_head_before(line);
     GpuLine ignored;
@@ -138,7 +138,7 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
       head, {[times = ScreenTimes(head.text)](std::string_view line) mutable { return times.of(line); }});
 }
 
-/// A reading begins with the first line that is not a GPU's: the line with its time.
+/// A reading begins with the first line that does not describe a GPU: the line with its time.
 bool begins_record(std::string_view line, std::string_view before) {
   const auto is_of_gpu = [](std::string_view text) { return trim(text).starts_with('['); };
   return !trim(line).empty() && !is_of_gpu(line) && (before.empty() || is_of_gpu(before));

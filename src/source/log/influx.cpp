@@ -1,4 +1,4 @@
-// InfluxDB's line protocol, as Telegraf's output "file" writes it. Each line is passed on as a JSON object of the
+// InfluxDB's line protocol, as written by Telegraf's output "file". Each line is passed on as a JSON object of the
 // format scalars.
 //
 //   nvidia_smi,host=node7,index=0,uuid=GPU-8f1c... memory_used=4000i,memory_total=40960i 1772359200000000000
@@ -32,7 +32,7 @@ struct InfluxLine {
   std::string_view time;  ///< digits; empty: none
 };
 
-/// Takes a name or a tag's value from `rest`, up to one of `ends` that no backslash precedes.
+/// Takes a name or a tag's value from `rest`, up to one of `ends` without a backslash before it.
 std::string take_name(std::string_view& rest, std::string_view ends) {
   std::string out;
   while (!rest.empty() && ends.find(rest.front()) == std::string_view::npos) {
@@ -44,7 +44,7 @@ std::string take_name(std::string_view& rest, std::string_view ends) {
   return out;
 }
 
-/// Takes a field's value: 4000i, 4000u, 97.5, true or "text". False: none of these.
+/// Takes a field's value: 4000i, 4000u, 97.5, true or "text". Returns false if it is none of these.
 bool take_value(std::string_view& rest, std::string& json) {
   if (rest.starts_with('"')) {
     std::string text;
@@ -100,9 +100,9 @@ bool read_line(std::string_view line, InfluxLine& out) {
   return std::all_of(out.time.begin(), out.time.end(), is_digit);
 }
 
-/// Whether a line is about GPUs, by its measurement or its fields: Telegraf writes the host's ("mem", "disk") into the
-/// same file. Fields that are named as memory are kept, too: if there is no other, they are read, or the host's
-/// refused.
+/// Whether a line describes GPUs, by its measurement or its fields: Telegraf writes the host's data ("mem", "disk") to
+/// the same file. Fields with names for memory are kept, too: if there are no others, they are read, or refused as the
+/// host's.
 bool is_of_gpu(const InfluxLine& line) {
   const auto mentions_gpu = [](std::string_view name) {
     const Label label = read_label(name);
@@ -114,7 +114,7 @@ bool is_of_gpu(const InfluxLine& line) {
          });
 }
 
-/// The line as a JSON object on one line; empty if the line is not about a GPU.
+/// Appends the line as a JSON object on one line, or nothing if the line does not describe a GPU.
 void append_json(std::string_view line, InfluxLine& read, std::string& out) {
   if (read_line(line, read) && is_of_gpu(read) && !read.time.empty()) {
     out.append("{\"timestamp\": ").append(read.time);

@@ -69,7 +69,7 @@ namespace {
 constexpr std::size_t kMostKeyBytes = 64;
 constexpr std::size_t kMostTextBytes = 64 * kBytesPerKiB;
 
-/// Follows a string, which does not span lines. Returns whether `c` is one of its plain characters.
+/// Tracks a string, which does not span lines. Returns whether `c` is one of its plain characters.
 bool is_in_string(char c, bool& in_string, bool& escaped) {
   if (escaped) {
     escaped = false;
@@ -159,15 +159,15 @@ void JsonParser::take_around(char c) {
   }
 }
 
-/// Whether an object that begins on a separate line cannot be part of the current one, because a value can only follow
-/// one of three characters. Then the current object was truncated.
+/// Whether an object that starts on a separate line cannot be part of the current one, because a value can only follow
+/// one of three characters. The current object was then truncated.
 bool JsonParser::begins_another(char c) const {
   if (c != '{' || in_string_ || object_.back() != '\n') return false;
   const char before = object_[object_.find_last_not_of(" \t\r\n")];
   return before != ',' && before != '[' && before != ':';
 }
 
-/// Follows braces and strings to find the end of an object.
+/// Tracks braces and strings to find the end of an object.
 void JsonParser::take_inside(char c, std::uint64_t line, LogRows& rows) {
   if (begins_another(c)) {
     if (is_own(object_)) rows.skip(object_line_, "a JSON object that does not end");

@@ -1,6 +1,6 @@
-// JSON in logs: values as our own trees, since the JSON library costs seconds of compile time per file, and the common
-// parts of the formats based on it: a log is a stream of objects, one per line, pretty-printed, in an array or as
-// consecutive documents, possibly with lines of plain text between them.
+// JSON in logs: values as trees of our own, since the JSON library costs seconds of compile time per file, and the
+// common parts of the formats based on it. A log is a stream of objects, one per line, pretty-printed, in an array or
+// as consecutive documents, possibly with lines of plain text between them.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@
 
 namespace vramtrack {
 
-/// Read completely and never changed.
+/// A value that is read completely and never changed.
 class JsonValue {
  public:
   enum class Kind : std::uint8_t { null, boolean, number, string, array, object };
 
-  /// nullopt when `text` is not JSON, or is nested more than 64 deep.
+  /// nullopt if `text` is not JSON, or is nested more than 64 levels deep.
   static std::optional<JsonValue> parse(std::string_view text);
 
   [[nodiscard]] bool is_null() const { return kind_ == Kind::null; }
@@ -38,7 +38,7 @@ class JsonValue {
   [[nodiscard]] std::optional<std::int64_t> whole() const;
   /// The members of an object (by key) or array (in order); the keys of an array are empty.
   [[nodiscard]] const std::vector<std::pair<std::string, JsonValue>>& members() const { return members_; }
-  /// The member of an object; nullptr when it has none of this name.
+  /// The member of an object with this name; nullptr if there is none.
   [[nodiscard]] const JsonValue* find(std::string_view key) const;
 
  private:
@@ -57,7 +57,7 @@ bool is_json(std::string_view head);
 /// no meaning of their own.
 bool is_json_document(std::string_view head);
 
-/// `text` in quotes (core/json_text.hpp).
+/// `text` as a JSON string (core/json_text.hpp).
 std::string json_string(std::string_view text);
 
 /// An object of numbers, written on one line with its newline.
@@ -74,21 +74,21 @@ class JsonParser : public LogParser {
   [[nodiscard]] bool has_long_lines() const final { return true; }
 
  protected:
-  /// Passes on the elements of the array under this key only, and skips everything outside of it: a complete result may
-  /// be one object that is too large for memory.
+  /// Passes on only the elements of the array under this key, and skips everything outside it: a complete result may be
+  /// one object that is too large for memory.
   void read_array(std::string_view key) { array_key_ = key; }
-  /// A complete object; it began on `line`.
+  /// Receives a complete object, which began on `line`.
   virtual void read_object(const JsonValue& object, std::uint64_t line, LogRows& rows) = 0;
-  /// A line, or the part of it outside of objects; never blank or only brackets and commas. `whole` is false for a last
+  /// Receives a line, or its part outside objects; never blank or only brackets and commas. `whole` is false for a last
   /// line without a newline.
   virtual void read_text(std::string_view text, std::uint64_t line, bool whole, LogRows& rows);
-  /// A bracket that closes an array of objects.
+  /// Called at a bracket that closes an array of objects.
   virtual void end_array(LogRows& /*rows*/) {}
-  /// Repairs an object that is not valid JSON, if its writer is known to make mistakes; empty: it cannot be repaired.
+  /// Repairs an object that is not valid JSON, if its writer is known to make mistakes; empty if it cannot be repaired.
   [[nodiscard]] virtual std::string mended(std::string_view /*object*/) const { return {}; }
   /// Whether a malformed object belongs to this format, not to another program.
   [[nodiscard]] virtual bool is_own(std::string_view /*object*/) const { return true; }
-  /// Whether objects always begin on their own line: then a brace after other text on its line belongs to that text.
+  /// Whether objects always start their own line: then a brace after other text on its line belongs to that text.
   [[nodiscard]] virtual bool begins_lines() const { return false; }
 
  private:

@@ -15,7 +15,7 @@ namespace {
 /// A label is at most this long.
 constexpr std::size_t kLongestLabel = 80;
 
-/// The last separator in `text` and what follows it; `is_bracket`: it opens a bracket that is not closed.
+/// The last separator in `text` and the text after it; `is_bracket`: it opens a bracket that is not closed.
 struct LastSeparator {
   std::string_view before, after;
   bool is_bracket = false;
@@ -63,7 +63,7 @@ Label read_label(std::string_view text) {
   return label_of(words);
 }
 
-/// "memory allocated after loading the model": what follows is the moment, not what the memory holds.
+/// "memory allocated after loading the model": the rest names the moment, not the contents of the memory.
 bool begins_moment(std::string_view word) {
   constexpr std::array<std::string_view, 7> kWords = {"after", "before", "during", "while", "nach", "vor", "während"};
   return std::any_of(kWords.begin(), kWords.end(),

@@ -1,4 +1,4 @@
-// The combined meaning of the words next to a number in free text, or in a title of a column.
+// The combined meaning of the words next to a number in free text, or in the title of a column.
 #pragma once
 
 #include <algorithm>
@@ -33,14 +33,14 @@ struct Label {
   std::vector<std::string_view> role_words;
   bool memory = false, vram = false, gpu = false, rate = false, change = false, other = false;
   bool host = false;  ///< names the machine: its RAM, its CPU
-  bool ram = false;   ///< memory of the machine
+  bool ram = false;   ///< memory of the machine itself
   bool swap = false, share = false, process = false, measured = false;
   bool limit = false;       ///< a total, if it is of memory
   std::string_view things;  ///< "pages": units counted instead of bytes
   std::string_view subject;
   std::uint64_t unit_bytes = 0;
   bool nearest_is_gpu = false;
-  bool percent = false;  ///< a word says so: is_percent_word()
+  bool percent = false;  ///< a word means per cent: is_percent_word()
 
   [[nodiscard]] bool is_of_gpu() const { return vram || (gpu && memory); }
   /// Whether it is about something other than GPU memory.
@@ -61,7 +61,7 @@ struct Label {
   }
 };
 
-/// "percent", "pct": per cent as a word.
+/// "percent", "pct": a word that means per cent.
 bool is_percent_word(std::string_view word);
 
 /// The meaning of `words` in sequence.
@@ -69,13 +69,13 @@ Label label_of(std::span<const Word> words);
 /// The same for the words of `text`.
 Label read_label(std::string_view text);
 
-/// Whether a title, or a key begins as the fields of `nvidia-smi --query-gpu`: "memory.used [MiB]". They are a GPU's.
+/// Whether a title or key begins like a GPU field of `nvidia-smi --query-gpu`: "memory.used [MiB]".
 bool is_query_field(std::string_view title);
-/// Whether a title, a key or the name of a metric is that of the host's memory: "ram_used_mib", "rss", "swap free".
+/// Whether a title, a key or a metric names the host's memory: "ram_used_mib", "rss", "swap free".
 bool names_host_memory(std::string_view name);
-/// Why a log whose only memory is `name` is refused, and what helps.
+/// Why a log with no memory other than `name` is refused, and the remedy.
 std::string only_host_memory(std::string_view name);
-/// The warning about memory that is read although no `part` of the log ("line", "title", "key") says whose it is.
+/// The warning that memory is read although no `part` of the log ("line", "title", "key") shows which device owns it.
 std::string may_be_of_host(std::string_view part);
 
 /// The length of the comma, bracket or similar separator at the start of `text`, including full-width ones; 0: none.
@@ -97,7 +97,7 @@ bool ends_in_to(std::string_view label);
 bool is_log_level(std::string_view word);
 /// Equal for labels of one kind: without digits, log levels, and names in brackets.
 std::string label_key(std::string_view text);
-/// "used of", "/", "in use (out of": if `gap` between two numbers makes the second the whole of the first, what it says
+/// "used of", "/", "in use (out of": if `gap` between two numbers makes the second the whole of the first, the words
 /// about the first.
 std::optional<std::string_view> joins_pair(std::string_view gap);
 /// "Max Allocated / Max Reserved", "mem_get_info() -> (free, total)": the role of each of `count` figures after

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t kLongestLine = 4096;
 
-/// Among several amounts in one line that are the same according to a label or their values, only the first adds
+/// Whether two amounts in one line are the same according to a label or their values, so that only the first adds
 /// information: "4000 MiB (3.91 GiB)".
 bool is_same_amount(const MemoryFigure& a, const MemoryFigure& b) {
   if (a.unit_bytes == 0 || b.unit_bytes == 0) return false;
@@ -34,8 +34,8 @@ bool is_same_amount(const MemoryFigure& a, const MemoryFigure& b) {
   return a.unit_bytes != b.unit_bytes && std::abs(x - y) <= kRounded * std::max(x, y);
 }
 
-/// "peak memory allocated: 5 GB, current: 4 GB" is about one kind of memory, that of the peak. "current: 4 GB" alone is
-/// not about memory.
+/// In "peak memory allocated: 5 GB, current: 4 GB", both are amounts of the same kind of memory. "current: 4 GB" alone
+/// is not about memory.
 void resolve_current(std::vector<MemoryFigure>& figures) {
   Meaning kind = Meaning::none;
   for (const MemoryFigure& f : figures) {
@@ -50,10 +50,10 @@ void resolve_current(std::vector<MemoryFigure>& figures) {
   std::erase_if(figures, [](const MemoryFigure& f) { return f.role == Meaning::none; });
 }
 
-/// Reads one line; `numbers` excludes those of its time.
+/// Reads one line; `numbers` excludes those in its time.
 class FigureFinder {
  public:
-  /// The numbers must be cut and classified.
+  /// REQUIRES: the numbers have been cut and classified.
   FigureFinder(CutLine& cut, LineFigures& out)
       : cut_(cut), line_(cut.line), numbers_(cut.numbers), labels_(cut), out_(out) {}
 
@@ -85,14 +85,14 @@ class FigureFinder {
     index_at_ = i;
   }
 
-  /// What the surrounding text says about a number, or about a pair.
+  /// The meaning of the text around a number, or around a pair.
   struct Context {
     Label label;
-    std::string_view text;  ///< of the label
+    std::string_view text;  ///< text of the label
   };
 
   /// Whether number `i` continues a list: "8.79 GB, 3.91 GB", "[9000, 4000]". Without units, an adjacent number may be
-  /// unrelated, unless brackets or the lack of a space group them.
+  /// unrelated unless brackets or the lack of a space group them.
   [[nodiscard]] bool continues_list(std::size_t i, bool has_unit) const {
     if (last_end_ != i || elements_.empty() || numbers_[i].percent || out_.figures.back().percent) return false;
     const std::string_view gap = before(i);
@@ -106,7 +106,7 @@ class FigureFinder {
     return has_unit || in_brackets_ || gap.size() == 1 || (last_->label.unit_bytes != 0 && ends);
   }
 
-  /// "16.3 % (3998 MB)": the amount that the percentage expresses.
+  /// Whether number `i` is the amount that a percentage expresses: "16.3 % (3998 MB)".
   [[nodiscard]] bool explains_percent(std::size_t i) const {
     if (last_end_ != i || elements_.empty() || !out_.figures.back().percent) return false;
     const std::string_view gap = logtext::trim(before(i));
@@ -127,7 +127,7 @@ class FigureFinder {
     }
     Context context;
     context.text = labels_.before(i);
-    // "4000 MiB used (20576 MiB left), 66 C": the words for one figure do not apply to the next.
+    // "4000 MiB used (20576 MiB left), 66 C": the words for one figure do not apply to the next one.
     const auto begin = static_cast<std::size_t>(context.text.data() - line_.data());
     if (begin < consumed_) context.text.remove_prefix(std::min(consumed_ - begin, context.text.size()));
     context.label = read_label(context.text);
@@ -165,8 +165,8 @@ class FigureFinder {
     return context;
   }
 
-  /// The unit that precedes all of a line's figures, as in "memory (MB) | allocated: 4000.5 | reserved: 4500.0", for an
-  /// allocator's figures; 0: none.
+  /// The unit that precedes all figures in a line, as in "memory (MB) | allocated: 4000.5 | reserved: 4500.0", for an
+  /// allocator's figures; 0 if there is none.
   std::uint64_t unit_of_heading(std::size_t i, Meaning role) {
     const std::string_view text = before(i);
     const std::string_view outer = text.substr(0, text.size() - label_before(text).size());
@@ -226,7 +226,7 @@ class FigureFinder {
     return true;
   }
 
-  /// "(NVIDIA RTX A5000, 22731MiB)": after a card's name and before punctuation, an amount is its capacity.
+  /// "(NVIDIA RTX A5000, 22731MiB)": an amount after a card's name and before punctuation is its capacity.
   bool take_capacity(std::size_t i) {
     const LineNumber& n = numbers_[i];
     if (n.unit_bytes == 0 || n.rate || gpu_ < 0) return false;
@@ -267,7 +267,7 @@ class FigureFinder {
       if (pair) ++i;
       return;
     }
-    if (is_of_other_name(i)) {  // what it stands in is of the next number
+    if (is_of_other_name(i)) {  // the name that contains it belongs to the next number
       if (i + 1 < numbers_.size() && std::none_of(after(i).begin(), after(i).end(), is_letter)) {
         changed_ = context;
         changed_end_ = i + 1;
@@ -282,7 +282,7 @@ class FigureFinder {
       return;
     }
     auto [role, role_word] = label.role();
-    // "can use total_gpu_memory (39.38GiB)": the nearest word counts.
+    // "can use total_gpu_memory (39.38GiB)": the nearest word is decisive.
     if (role == Meaning::used && label.roles.back() == Meaning::total && context.text.data() < line_.data() + n.begin) {
       role = Meaning::total;
       role_word = label.role_words.back();
@@ -342,7 +342,7 @@ class FigureFinder {
   [[nodiscard]] bool is_taken(std::size_t i, const Label& label, Meaning role, std::uint64_t unit, bool pair) const {
     const LineNumber& n = numbers_[i];
     const bool is_memory = label.memory || label.vram;
-    // Next to the load of the GPU, "Memory Utilization: 17%" is the load of the memory bus.
+    // Next to the GPU's load, "Memory Utilization: 17%" is the load of the memory bus.
     const bool is_of_bus = label.rate && role == Meaning::none && gives_busy_;
     if (n.percent) return is_memory && role != Meaning::total && !label.change && !is_of_bus;
     if (label.rate || label.change) return false;
@@ -359,7 +359,7 @@ class FigureFinder {
            (pair && (of_gpu_ || names_gpu_ || is_bare));
   }
 
-  /// Whether `word` is part of another name: "memory_seq_rm [26832". Then a number without a unit is not memory.
+  /// Whether `word` is part of another name: "memory_seq_rm [26832". If so, a number without a unit is not memory.
   [[nodiscard]] bool is_in_name(std::string_view word) const {
     if (word.empty()) return false;
     const auto is_of_name = [&](std::size_t at) { return is_letter(line_[at]) || line_[at] == '_'; };
@@ -384,7 +384,7 @@ class FigureFinder {
            logtext::trim(after(i)).starts_with(words.front().text);
   }
 
-  /// "memory usage (round: 0): 31.5 MB", "process_mem_76176": a number without a unit that something else is named by.
+  /// "memory usage (round: 0): 31.5 MB", "process_mem_76176": a number without a unit that is part of another name.
   [[nodiscard]] bool is_of_other_name(std::size_t i) const {
     const LineNumber& n = numbers_[i];
     if (n.unit_bytes != 0 || n.percent || n.begin == 0) return false;
@@ -426,7 +426,7 @@ class FigureFinder {
     return f;
   }
 
-  /// Reads "5 / 24 GB", of which `f` is the first. `role_between`: its role is between them.
+  /// Reads "5 / 24 GB", in which `f` is the first amount. `role_between`: its role is between them.
   bool take_pair(MemoryFigure f, std::size_t& i, const Context& context, bool role_between) {
     MemoryFigure total = figure_of(numbers_[++i]);
     total.role = Meaning::total;
@@ -454,7 +454,7 @@ class FigureFinder {
     }
     const std::size_t first = out_.figures.size();
     out_.figures.push_back(std::move(f));
-    if (total.role != Meaning::peak) out_.figures.push_back(std::move(total));  // of two peaks, the first is meant
+    if (total.role != Meaning::peak) out_.figures.push_back(std::move(total));  // of two peaks, the first one counts
     if (context.label.gpu || context.label.vram || gpu_ >= 0)
       has_pair_of_gpu_ = true;
     else
@@ -480,7 +480,7 @@ class FigureFinder {
     elements_.clear();
   }
 
-  /// "4000 MiB used on cuda:0": the only index of a line applies to its figures, even if it follows them.
+  /// "4000 MiB used on cuda:0": the only index in a line applies to its figures, even if it follows them.
   void give_late_index() {
     int index = -1;
     for (const LineNumber& n : numbers_) {
@@ -508,7 +508,7 @@ class FigureFinder {
     if (wholes == 1 && out_.unclear.size() == 1) out_.unclear.clear();
   }
 
-  /// "memory 10/64 GB, GPU memory 8/24 GB": the other pair is the host's.
+  /// "memory 10/64 GB, GPU memory 8/24 GB": the other pair is for the host.
   void drop_pairs_of_host() {
     for (std::size_t i = other_pairs_.size(); has_pair_of_gpu_ && i-- > 0;)
       out_.figures.erase(out_.figures.begin() + static_cast<std::ptrdiff_t>(other_pairs_[i].first),
@@ -523,23 +523,23 @@ class FigureFinder {
   bool in_memory_brackets_ = false;
   bool of_gpu_ = false;      ///< the line has mentioned GPU memory so far
   bool of_host_ = false;     ///< or host memory
-  bool gives_busy_ = false;  ///< it has given the load of a GPU
+  bool gives_busy_ = false;  ///< it has mentioned the load of a GPU
   bool names_gpu_ = false;
   std::size_t index_at_ = SIZE_MAX - 1;  ///< the last number that names a GPU
   int gpu_ = -1;
   std::string_view context_;
   std::uint64_t heading_unit_bytes_ = 0;
   std::size_t consumed_ = 0;           ///< end of the last figure's label, if it follows the figure
-  std::optional<Context> last_;        ///< of the last figure
+  std::optional<Context> last_;        ///< context of the last figure
   std::size_t last_end_ = 0;           ///< the number after it
-  std::vector<std::size_t> elements_;  ///< of the current list: the first figure of each element
+  std::vector<std::size_t> elements_;  ///< the first figure of each element in the current list
   bool in_brackets_ = false;           ///< the list is in brackets
   bool have_units_ = false;            ///< its elements have units
   std::optional<Context> changed_;     ///< of an amount that changed to the next one, or of a number that is not one
   std::size_t changed_end_ = 0;
   bool has_pair_of_gpu_ = false;
   std::vector<std::pair<std::size_t, std::size_t>>
-      other_pairs_;  ///< the first figure of each, and the end of its figures
+      other_pairs_;  ///< the first figure of each pair, and the end of its figures
 };
 
 }  // namespace
@@ -577,7 +577,7 @@ void find_figures(std::string_view line, LineFigures& out, Grouping open) {
   thread_local CutLine cut;
   thread_local LineForms forms;
   LineStart start;
-  // If a dot separates thousands, the value of a number exceeds that of its digits.
+  // If dots separate thousands, the value of a number exceeds that of its digits.
   if (open != Grouping::by_comma) return find_figures_anew(line, out, open, cut, start);
   if (forms.recall(line, out)) return;
   find_figures_anew(line, out, open, cut, start);

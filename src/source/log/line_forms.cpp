@@ -12,9 +12,9 @@ using logtext::is_digit;
 
 /// Longer lines are rarely alike.
 constexpr std::size_t kLongestLine = 512;
-/// For all lines; a log has some ten forms, with a few number lengths each.
+/// In total; a log has some ten forms, each with a few lengths of numbers.
 constexpr std::size_t kMostKnown = 1024;
-/// From here on the digits matter more than the form: such numbers are no longer counts.
+/// From this length on, the digits matter more than the form: such numbers are no longer counts.
 constexpr std::size_t kMostDigits = 15;
 
 /// The digits of a number without an exponent and without a product after it: "12345", "0.25".
@@ -29,7 +29,7 @@ bool is_plain(std::string_view digits) {
   return dots <= 1 && !digits.empty() && is_digit(digits.front()) && is_digit(digits.back());
 }
 
-/// As read_number() does with plain digits.
+/// The value of plain digits, as read_number() returns it.
 double value_of(std::string_view digits) {
   logtext::Decimal out;
   return logtext::read_decimal(digits, out) && out.length == digits.size() ? out.value() : -1;
@@ -42,14 +42,14 @@ std::string_view number_at(std::string_view line, std::size_t i) {
   return line.substr(i, end - i);
 }
 
-/// One of 10^3, 2^10 and so on: then "/ 1024" gives the unit of an amount.
+/// Whether it is 10^3, 2^10 and so on, so that "/ 1024" gives the unit of an amount.
 bool is_divisor(std::string_view digits) {
   constexpr std::array<std::string_view, 6> kUnits = {"1000", "1024", "1000000", "1048576", "1000000000", "1073741824"};
   digits = digits.substr(0, digits.find('.'));
   return std::find(kUnits.begin(), kUnits.end(), digits) != kUnits.end();
 }
 
-/// Makes views into `to` of those into `from`, which is as long.
+/// Turns views into `from` into views into `to`, which has the same length.
 void move_views(LineFigures& found, std::string_view from, std::string_view to) {
   const auto move = [&](std::string_view& view) {
     view =
@@ -81,7 +81,7 @@ bool LineForms::recall(std::string_view line, LineFigures& out) {
       ++i;
       continue;
     }
-    // '2' for the first digit unless it is 0 or 1, '3' for the others; '4' in a small number of four digits.
+    // '2' for the first digit unless it is 0 or 1, '3' for the others; '4' in a small number with four digits.
     std::size_t end = i + 1;
     for (; end < line.size() && is_digit(line[end]); ++end) form_[end] = '3';
     if (line[i] > '1') form_[i] = '2';
@@ -141,14 +141,14 @@ void LineForms::remember(const CutLine& cut, const LineStart& start, const LineF
   for (const LineNumber& n : cut.numbers) {
     const std::string_view digits = line.substr(n.begin, n.digits_end - n.begin);
     if (!is_plain(digits)) {
-      // "1,200" is read differently, and so is "1.2.3". In "1.2e-05", the exponent shows that it is not an amount.
+      // "1,200" is read differently, and so is "1.2.3". The exponent in "1.2e-05" shows that it is not an amount.
       if (n.is_amount() || n.whole || is_figure(n)) return;
       const std::size_t rest = std::min(digits.find_first_not_of("0123456789."), digits.size());
       known.same.push_back({n.begin + rest, digits.size() - rest});
       continue;
     }
     if (digits.size() > kMostDigits) return;
-    if (n.whole && digits.front() == '0' && digits.size() > 4) return;  // "00012": small, by its value
+    if (n.whole && digits.front() == '0' && digits.size() > 4) return;  // "00012" is small by its value
     if (n.is_index()) known.same.push_back({n.begin, digits.size()});
   }
   for (std::size_t slash = line.find('/'); slash != std::string_view::npos; slash = line.find('/', slash + 1)) {

@@ -1,4 +1,4 @@
-// What was found in earlier lines of free text, by the form of the line. Most lines of a log differ from earlier ones
+// The results for earlier lines of free text, by the form of the line. Most lines of a log differ from earlier ones
 // only in digits: the meaning of their words is found once, and only the numbers are read again. Private to the reader
 // of free text.
 #pragma once
@@ -23,14 +23,14 @@ void find_figures_anew(std::string_view line, LineFigures& out, Grouping open, C
 
 /// Two lines have the same form if they differ only in digits that find_figures() does not examine individually: it
 /// examines how many digits are adjacent, whether the first is 0 or 1, and whether a whole number is small enough for a
-/// GPU index. If more than that matters, the line is not remembered (CutLine::by_value), or the deciding values are
+/// GPU index. If anything else matters, the line is not remembered (CutLine::by_value), or the deciding values are
 /// compared again. Not thread-safe.
 class LineForms {
  public:
   /// Fills `out` as find_figures() does, if a line of this form is known and applies to this one; else returns
   /// false.
   bool recall(std::string_view line, LineFigures& out);
-  /// Remembers what was found in the line last passed to recall(); `cut` and `start` describe that line.
+  /// Remembers the result for the line last passed to recall(); `cut` and `start` describe that line.
   void remember(const CutLine& cut, const LineStart& start, const LineFigures& found);
 
  private:
@@ -40,7 +40,7 @@ class LineForms {
     friend bool operator==(const Part&, const Part&) = default;
     [[nodiscard]] std::string_view of(std::string_view line) const { return line.substr(begin, length); }
   };
-  /// Where the parts of a LineStart lie.
+  /// The positions of the parts of a LineStart.
   struct StartParts {
     Part prefix, stamp, minute, elapsed;
     friend bool operator==(const StartParts&, const StartParts&) = default;
@@ -48,18 +48,18 @@ class LineForms {
   struct Known {
     std::string line;
     LineFigures found;                 ///< its views point into `line`
-    std::vector<Part> same;            ///< numbers whose value matters: as in `line`
+    std::vector<Part> same;            ///< numbers that must have the same value as in `line`
     std::vector<Part> no_divisors;     ///< numbers that must not be divisors of memory
     std::vector<CutLine::Pair> pairs;  ///< used memory that must not exceed the total
     StartParts start;
-    bool begins_anew = false;  ///< the values decide where its time is
+    bool begins_anew = false;  ///< the values determine where its time is
   };
 
   [[nodiscard]] static StartParts parts_of(const LineStart& start, std::string_view line);
   [[nodiscard]] static bool reads_as(const Known& known, std::string_view line);
   static void fill(const Known& known, std::string_view line, LineFigures& out);
 
-  std::string form_;  ///< of the last line asked about
+  std::string form_;  ///< form of the line last looked up
   bool has_form_ = false;
   std::unordered_map<std::string, std::deque<Known>> known_;
   std::size_t size_ = 0;

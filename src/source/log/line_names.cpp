@@ -80,7 +80,7 @@ std::optional<double> read_power(std::string_view text, std::size_t& at) {
   return rest.starts_with("<<") ? *value * std::pow(2, *exponent) : std::pow(*value, *exponent);
 }
 
-/// The divisor whose slash is at `slash`, with any that follow.
+/// The divisor with its slash at `slash`, including any divisors that follow.
 std::optional<Divisor> read_divisor(std::string_view line, std::size_t slash) {
   Divisor out;
   out.begin = slash;
@@ -101,7 +101,7 @@ std::optional<Divisor> read_divisor(std::string_view line, std::size_t slash) {
   return out;
 }
 
-/// The word that says what a number after `text` indexes: for "gpu_id=", "GPU index " and "dev", it is "gpu".
+/// The word that names what a number after `text` indexes: for "gpu_id=", "GPU index " and "dev", it is "gpu".
 std::string_view index_word(std::string_view text) {
   const std::string_view near = word_right_before(text);
   constexpr std::string_view kIndexWords[] = {"id", "idx", "index", "no", "nr", "num", "number", "ordinal"};
@@ -141,7 +141,7 @@ class NumberNamer {
       const auto first =
           std::find_if(numbers_.begin(), numbers_.end(), [&](const LineNumber& n) { return n.begin > divisor->begin; });
       if (first == numbers_.end()) return;
-      // "5986/1024 MB" is a part of a whole. A divisor has a label before it, and its figure after it.
+      // "5986/1024 MB" is a part of a whole. A divisor has a label before it, and its figure follows.
       const auto behind =
           std::find_if(first, numbers_.end(), [&](const LineNumber& n) { return n.begin >= divisor->end; });
       const std::string_view before = cut_.before(static_cast<std::size_t>(first - numbers_.begin()));
@@ -191,7 +191,7 @@ class NumberNamer {
   }
 
   /// The end of the card's name that begins at `at`: after its model, a size written together with its unit, and the
-  /// words up to the next punctuation; 0: there is no model, so it is not a name.
+  /// words up to the next punctuation; 0 if there is no model, so that it is not a name.
   [[nodiscard]] std::size_t end_of_card(std::size_t at) const {
     const std::string_view line = cut_.line;
     std::size_t model_end = 0;
@@ -231,7 +231,7 @@ class NumberNamer {
     return text.substr(from);
   }
 
-  /// Whether only punctuation, and the figure's unit, separates number `i` from the next one.
+  /// Whether only punctuation and the figure's unit separate number `i` from the next one.
   [[nodiscard]] bool precedes_figure(std::size_t i) const {
     if (i + 1 >= numbers_.size()) return false;
     const std::string_view gap = cut_.after(i);
@@ -246,7 +246,7 @@ class NumberNamer {
     return n.whole && n.unit_bytes == 0 && !n.percent && n.number < kMostGpus;
   }
 
-  /// "memory_allocated(0) = ", "memory_used[1]=", "used_0=", "VRAM1 9000 MB": the GPU that is queried.
+  /// "memory_allocated(0) = ", "memory_used[1]=", "used_0=", "VRAM1 9000 MB": the index of the queried GPU.
   [[nodiscard]] bool is_argument(std::size_t i) const {
     const std::string_view line = cut_.line;
     const LineNumber& n = numbers_[i];

@@ -31,7 +31,7 @@ bool is_hex_letter(char c) {
   return (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-/// The length of the UUID at `i`, whose digits are not numbers; 0: none.
+/// The length of the UUID at `i`, in which digits are not numbers; 0 if there is none.
 std::size_t uuid_length(std::string_view line, std::size_t i) {
   constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
   if (line.size() - i < kForm.size() || line[i + 8] != '-' || line[i + 13] != '-') return 0;
@@ -40,7 +40,7 @@ std::size_t uuid_length(std::string_view line, std::size_t i) {
   return kForm.size();
 }
 
-/// The unit after a number, which is `[i, end)`; spaces may precede it.
+/// The unit after a number, in `[i, end)`; spaces may precede it.
 std::string_view unit_at(std::string_view line, std::size_t i) {
   while (i < line.size() && line[i] == ' ') ++i;
   std::size_t end = i;
@@ -48,7 +48,7 @@ std::string_view unit_at(std::string_view line, std::size_t i) {
   return line.substr(i, end - i);
 }
 
-/// Whether the words before a number are about memory: "used 4 012 MB", but not "GPU 4 512 MB".
+/// Whether the words before a number refer to memory: "used 4 012 MB", but not "GPU 4 512 MB".
 bool is_behind_memory_word(std::string_view before) {
   std::vector<Word> words;
   cut_words(before.substr(before.size() > 40 ? before.size() - 40 : 0), words);
@@ -77,7 +77,7 @@ std::size_t grouped_end(std::string_view line, std::size_t begin) {
     ++groups;
   }
   if (groups == 0) return begin;
-  // A space may separate other things, too.
+  // A space may also separate other things.
   if (by_space && (written_unit(unit_at(line, i)) == 0 || !is_behind_memory_word(line.substr(0, begin)))) return begin;
   return i;
 }
@@ -104,7 +104,7 @@ std::size_t word_end(std::string_view line, std::size_t i) {
   return i;
 }
 
-/// The unit of "(MiB)" at `i`; empty: none. "GPU 6683 (MiB)" has one; in "GPU 0 (MiB): 6683", 0 is an index.
+/// The unit in "(MiB)" at `i`; empty if there is none. "GPU 6683 (MiB)" has one; in "GPU 0 (MiB): 6683", 0 is an index.
 std::string_view unit_in_brackets(std::string_view line, std::size_t i) {
   if (i >= line.size() || line[i] != '(') return {};
   const std::size_t end = word_end(line, i + 1);
@@ -115,7 +115,7 @@ std::string_view unit_in_brackets(std::string_view line, std::size_t i) {
   return ends && unit.size() > 1 && written_unit(unit) != 0 ? unit : std::string_view{};
 }
 
-/// The exponent at `i`, after a fraction: "e+09" of "6.19e+09". `length` 0: none.
+/// The exponent at `i`, after a fraction: "e+09" in "6.19e+09". `length` is 0 if there is none.
 struct Exponent {
   std::size_t length = 0;
   int value = 0;
@@ -172,9 +172,9 @@ void cut_numbers(CutLine& out, Grouping open) {
   out.pairs.clear();
   out.by_value = false;
   out.uuid = {};
-  bool several = false;  // UUIDs of GPUs
+  bool several = false;  // several UUIDs of GPUs
   const std::size_t time_begin = time.empty() ? line.size() : static_cast<std::size_t>(time.data() - line.data());
-  std::size_t list_end = 0;  // after the comma after the last element of a list
+  std::size_t list_end = 0;  // position after the comma that follows the last element of a list
   for (std::size_t i = 0; i < line.size();) {
     if (i == time_begin) {
       i += time.size();
@@ -226,8 +226,8 @@ void cut_numbers(CutLine& out, Grouping open) {
     const bool is_name = end < line.size() && line[end] == '_';  // "cuda:0 bytes_in_use=4194304000"
     t.unit_bytes = !unit.empty() && !is_name ? written_unit(unit) : 0;
     t.binary = unit == "MiB" || unit == "GiB";
-    // A single letter is a unit only if it touches the number: "8 M" may mean anything. "32K" is hardly GPU
-    // memory.
+    // A single letter is a unit only if it touches the number: "8 M" may mean anything. "32K" is hardly an amount of
+    // GPU memory.
     constexpr std::size_t kDigitsOfKilobytes = 5;
     if (unit == "K" && word == i && i - t.begin >= kDigitsOfKilobytes) t.unit_bytes = kBytesPerKiB;
     if (t.unit_bytes != 0 && unit.size() == 1 && word != i) t.unit_bytes = 0;
@@ -253,7 +253,7 @@ void cut_numbers(CutLine& out, Grouping open) {
     t.whole |= t.open && open == Grouping::by_dot && t.number >= 1000;  // "1.200"
     if (t.number < 0 || negative || is_change) t.rate = true;
     i = std::max(t.end, i);
-    // Directly after a letter ("A100", "cuda0"): kept, since it may be an index, but it is never an amount.
+    // A number right after a letter ("A100", "cuda0") is kept because it may be an index, but it is never an amount.
     if (is_letter(before) && !begins_wide(before) && (static_cast<unsigned char>(before) < 0x80)) {
       t.rate = true;
       t.unit_bytes = 0;
@@ -280,7 +280,7 @@ LineLabels::LineLabels(const CutLine& cut) : cut_(cut) {
   }
 }
 
-/// "Memory usage: 5 GB (allocated), 6 GB (reserved)": each of several amounts has its own label in brackets behind it.
+/// "Memory usage: 5 GB (allocated), 6 GB (reserved)": each of several amounts has its own label in brackets after it.
 bool LineLabels::has_labels_in_brackets() const {
   std::size_t amounts = 0;
   for (std::size_t i = 0; i < cut_.numbers.size(); ++i) {

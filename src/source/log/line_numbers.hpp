@@ -25,11 +25,11 @@ enum class NumberUse : std::uint8_t {
 
 /// A number in a line.
 struct LineNumber {
-  std::size_t begin = 0, digits_end = 0, end = 0;  ///< in the line; `end`: with its unit
+  std::size_t begin = 0, digits_end = 0, end = 0;  ///< positions in the line; `end` is after the unit
   double number = 0;
-  std::uint64_t unit_bytes = 0;  ///< 0: none is written
+  std::uint64_t unit_bytes = 0;  ///< 0: no unit is written
   bool percent = false, rate = false, whole = true, open = false;
-  bool binary = false;  ///< in MiB or GiB, which are hardly used for anything but memory
+  bool binary = false;  ///< in MiB or GiB, which hardly anything but memory uses
   NumberUse use = NumberUse::amount;
 
   [[nodiscard]] bool is_amount() const { return unit_bytes != 0 || percent; }
@@ -47,12 +47,12 @@ struct CutLine {
   };
   std::vector<Name> names;  ///< names of cards: "NVIDIA A100 80GB PCIe"
   std::string_view uuid;    ///< see LineFigures::uuid
-  /// Where the values of digits, not only the form of the line, decided the result: see LineForms.
+  /// Digits whose values, not only the form of the line, determined the result: see LineForms.
   struct Pair {
     MemoryFigure used, total;  ///< used was found not to exceed total
   };
   std::vector<Pair> pairs;
-  bool by_value = false;  ///< in other ways
+  bool by_value = false;  ///< values mattered in other ways
 
   /// The text before number `i`, back to the previous one. Text before the time is the prefix, not a label, and the
   /// words of a card's name are not labels unless a label precedes them.

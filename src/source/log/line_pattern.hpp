@@ -1,4 +1,4 @@
-// --line-pattern: a regular expression with named groups that describes a line of custom text; and the rows of tables
+// --line-pattern: a regular expression with named groups that describes a line of custom text. Also the rows of tables
 // in free text.
 #pragma once
 
@@ -18,7 +18,7 @@ struct TextReading {
   std::string_view time, step, used, total, free, allocated, reserved, gpu, uuid, pid, name, user;
 };
 
-/// `text` as a pattern that matches it.
+/// A pattern that matches exactly `text`.
 std::string quoted_for_pattern(std::string_view text);
 
 /// A compiled pattern with named groups, (?<used>...) or (?P<used>...): those of TextReading.
@@ -26,10 +26,10 @@ class LinePattern {
  public:
   static constexpr std::size_t kLongestLine = 4096;  ///< longer ones never match
 
-  /// REQUIRES a group `used`, `allocated` or `reserved`, or `free` and `total`. Errors explain what is wrong.
+  /// REQUIRES: a group `used`, `allocated` or `reserved`, or `free` and `total`. Errors explain what is wrong.
   static Result<LinePattern> compile(const std::string& text);
 
-  /// False when the line does not match.
+  /// Returns false if the line does not match.
   bool read(std::string_view line, TextReading& out);
 
   [[nodiscard]] bool has_time() const { return has_time_; }
@@ -66,8 +66,8 @@ class TableRows {
 
   std::string before_;
   bool in_summary_ = false;                 ///< inside a summary of PyTorch's allocator
-  std::vector<std::string> titles_;         ///< of a Markdown table
-  std::vector<std::string> spaced_titles_;  ///< with spaces between them
+  std::vector<std::string> titles_;         ///< titles of a Markdown table
+  std::vector<std::string> spaced_titles_;  ///< titles of a table with spaces between them
   bool in_spaced_ = false;                  ///< the last line was one of them, or a row below them
   std::vector<std::string> cells_;
   std::string row_;

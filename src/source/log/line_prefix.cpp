@@ -18,9 +18,9 @@ constexpr std::size_t kLooked = 400;
 constexpr std::size_t kFewest = 5;
 /// A prefix is at most this long.
 constexpr std::size_t kLongest = 100;
-/// The characters it ends in. A bar or a mark alone may be the frame of a screen, but not before nearly all lines.
+/// The characters it ends with. A bar or a mark alone may be the frame of a screen, but not before nearly all lines.
 constexpr std::string_view kEnds = "|>]:#";
-/// What containerd and CRI-O write after the time: the stream, and whether the line is complete.
+/// The text that containerd and CRI-O write after the time: the stream, and whether the line is complete.
 constexpr std::string_view kStreams[] = {"stdout F ", "stderr F ", "stdout P ", "stderr P "};
 
 /// The longest possible prefix of `line`: it ends in punctuation and a space.
@@ -28,7 +28,7 @@ std::string_view candidate(std::string_view line) {
   for (std::size_t i = 0; i + 1 < std::min(line.size(), kLongest); ++i)
     if (kEnds.find(line[i]) != std::string_view::npos && (line[i + 1] == ' ' || line[i + 1] == '\t'))
       return line.substr(0, i + 2);
-  // ">" before an empty line, whose space was trimmed.
+  // ">" before an empty line, after its space was trimmed.
   return line.size() == 1 && kEnds.find(line.front()) != std::string_view::npos ? line : std::string_view{};
 }
 
@@ -73,7 +73,7 @@ std::optional<std::string_view> LinePrefix::without(const Part& part, std::strin
   return rest;
 }
 
-/// The part with which nearly all of `lines` begin: a time, or a text.
+/// The part at the start of nearly all of `lines`: a time, or a text.
 std::optional<LinePrefix::Part> LinePrefix::find_part(const std::vector<std::string_view>& lines) {
   const auto fits = [&](const Part& part) {
     const auto n = std::count_if(lines.begin(), lines.end(),
@@ -163,7 +163,7 @@ using logtext::is_digit;
 
 constexpr std::size_t kLongestValue = 60;
 
-/// Whether the value of `key` identifies the writer of a line. That of a phase ("split=train") does not.
+/// Whether the value of `key` identifies the writer of a line. The value of a phase ("split=train") does not.
 bool is_key(std::string_view key) {
   const auto same = [&](std::string_view words) {
     return std::equal(key.begin(), key.end(), words.begin(), words.end(),
@@ -209,14 +209,14 @@ bool is_value(std::string_view value) {
   return !value.empty() && value.size() <= kLongestValue && !has_amount(value);
 }
 
-/// A field without its name.
+/// A field that has no name yet.
 struct CutField {
   char sign = '=';       ///< between key and value: '=' (also for ':'), ' ', '#' within a name; '[': no key
   std::string_view key;  ///< in the line, without the digits of a name
   std::string_view value;
 };
 
-/// Whether `word` at `at` is a key before spaces and a value with a digit: "slot 3".
+/// The value if `word` at `at` is a key followed by spaces and a value with a digit: "slot 3".
 std::string_view value_behind_spaces(std::string_view line, std::string_view word, std::size_t at) {
   std::size_t from = at;
   while (from < line.size() && line[from] == ' ') ++from;

@@ -19,7 +19,7 @@ using logtext::is_digit;
 
 namespace {
 
-/// A timestamp is near the start of a line; only this much of a longer line is searched.
+/// A timestamp is near the start of a line, so only this much of a longer line is searched.
 constexpr std::size_t kSearched = 512;
 
 constexpr std::array<std::string_view, 19> kDateWords = {
@@ -33,7 +33,7 @@ std::size_t pair_of(std::string_view word) {
 
 /// Whether a date may begin with this word: read_civil() skips words before the month.
 bool begins_date(std::string_view word) {
-  // Runs for every word of every line of text.
+  // Called for every word in every line of text.
   static const auto kFirstLetters = [] {
     std::bitset<65536> pairs;
     for (const std::string_view name : kDateWords) pairs.set(pair_of(name));
@@ -87,8 +87,8 @@ std::string_view named_epoch(std::string_view line) {
   return {};
 }
 
-/// A short word after a time may be a zone, which read_civil() skips unless it is UTC. In prose it may as well be a
-/// word of the sentence: "10:00:00 GPU 1: used 5 GB".
+/// A short word after a time may be a zone, which read_civil() skips unless it is UTC. In prose it may just as well be
+/// a word of the sentence: "10:00:00 GPU 1: used 5 GB".
 std::string_view without_word(std::string_view stamp) {
   std::size_t letters = 0;
   while (letters < stamp.size() && is_ascii_letter(stamp[stamp.size() - 1 - letters])) ++letters;
@@ -98,7 +98,7 @@ std::string_view without_word(std::string_view stamp) {
   return logtext::trim(stamp.substr(0, stamp.size() - letters));
 }
 
-/// Whether a time of day after `text` is a duration: "eta: 0:33:10", "took 00:00:17".
+/// Whether `text` indicates that the time of day after it is a duration: "eta: 0:33:10", "took 00:00:17".
 bool announces_duration(std::string_view text) {
   constexpr std::array<std::string_view, 12> kWords = {"eta",      "took",       "remaining",     "left",
                                                        "duration", "total time", "training time", "epoch time",
@@ -113,7 +113,7 @@ bool announces_duration(std::string_view text) {
   return false;
 }
 
-/// Whether the text after `text` is an aside: "Python 3.12.11 (main, Aug 18 2025, 19:17:54)".
+/// Whether `text` starts an aside: "Python 3.12.11 (main, Aug 18 2025, 19:17:54)".
 bool is_aside(std::string_view text) {
   const std::size_t open = text.find_last_of("()");
   if (open == std::string_view::npos || text[open] == ')' || !logtext::trim(text).ends_with(',')) return false;
@@ -142,7 +142,7 @@ std::string_view find_stamp(std::string_view line, bool* by_value) {
     if (by_value != nullptr) *by_value = true;
     Civil civil;
     if (!read_civil(rest, civil)) continue;
-    // "[00:30<2:20:00, 30.00s/it]" of tqdm: the elapsed and the remaining time.
+    // tqdm's "[00:30<2:20:00, 30.00s/it]" has the elapsed and the remaining time.
     const bool is_of_tqdm = (i > 0 && line[i - 1] == '<') || rest.substr(civil.length).starts_with('<');
     if (is_of_tqdm && !civil.has_date) continue;
     const std::string_view found = without_word(logtext::trim(rest.substr(0, civil.length)));
@@ -175,7 +175,7 @@ constexpr std::array<TimeUnit, 31> kUnits = {{
     {"ms", 1e-3}, {"msec", 1e-3}, {"millisec", 1e-3},
 }};
 
-/// The length of the decimal number at the start of `text`; sets `value`. 0: none.
+/// The length of the decimal number at the start of `text`, 0 if there is none; sets `value`.
 std::size_t leading_decimal(std::string_view text, double& value) {
   std::size_t end = 0;
   while (end < text.size() && is_digit(text[end])) ++end;
@@ -188,7 +188,7 @@ std::size_t leading_decimal(std::string_view text, double& value) {
   return end;
 }
 
-/// The unit of time at the start of `text`, as a separate word or between digits ("1h02m"); nullptr: none.
+/// The unit of time at the start of `text`, as a separate word or between digits ("1h02m"); nullptr if there is none.
 const TimeUnit* leading_unit(std::string_view text) {
   std::size_t end = 0;
   while (end < text.size() && is_letter(text[end])) ++end;
@@ -205,7 +205,7 @@ Elapsed leading_duration(std::string_view text) {
   Elapsed out;
   double smallest = 1e9;
   std::size_t at = 0;
-  std::size_t digits = 0;  // of the last number
+  std::size_t digits = 0;  // digits in the last number
   while (true) {
     std::size_t from = at;
     while (from < text.size() && text[from] == ' ') ++from;
@@ -226,7 +226,7 @@ Elapsed leading_duration(std::string_view text) {
   return out;
 }
 
-/// The elapsed time in "[01:02:30<2:20:00, 30.00s/it]" of tqdm, which has no hours at first.
+/// The elapsed time in tqdm's "[01:02:30<2:20:00, 30.00s/it]", which has no hours at first.
 Elapsed tqdm_elapsed(std::string_view line) {
   const std::size_t sign = line.find('<');
   if (sign == std::string_view::npos) return {};
@@ -283,14 +283,14 @@ Elapsed find_elapsed(std::string_view line) {
 
 namespace {
 
-/// The parser of times takes letters after a time as a zone, as in "10:00:15 Free memory: 5 GB".
+/// The time parser takes letters after a time as a zone, as in "10:00:15 Free memory: 5 GB".
 std::string_view without_memory_word(std::string_view stamp) {
   std::size_t end = stamp.size();
   while (end > 0 && is_letter(stamp[end - 1])) --end;
   return meaning_of(stamp.substr(end)) == Meaning::none ? stamp : logtext::trim(stamp.substr(0, end));
 }
 
-/// Whether `name` looks like a host or a pod, as pdsh and clush put it before each line: "node-07", "gpu3".
+/// Whether `name` looks like a host or a pod, as pdsh and clush print it before each line: "node-07", "gpu3".
 bool is_host(std::string_view name) {
   if (name.size() > 64 || !is_ascii_letter(name.front())) return false;
   bool has_sign = false;
@@ -300,7 +300,7 @@ bool is_host(std::string_view name) {
   }
   std::vector<Word> words;
   cut_words(name, words);
-  // "step-3: ", "gpu_mem_mb: " and "train-loss: " are about the message.
+  // "step-3: ", "gpu_mem_mb: " and "train-loss: " belong to the message.
   return has_sign && std::all_of(words.begin(), words.end(), [](const Word& word) {
            return word.meaning == Meaning::none || word.meaning == Meaning::gpu;
          });
@@ -333,7 +333,7 @@ std::string_view message_of(std::string_view line, std::string_view prefix) {
   return line;
 }
 
-/// `line` after the header that Python's logging ("INFO:trainer:") or syslog ("node7 python[4242]:") puts before it.
+/// `line` after the header of Python's logging ("INFO:trainer:") or syslog ("node7 python[4242]:").
 std::string_view behind_header(std::string_view line) {
   for (const std::string_view level : {"DEBUG:", "INFO:", "WARNING:", "ERROR:", "CRITICAL:"}) {
     if (!line.starts_with(level)) continue;
@@ -377,7 +377,7 @@ LineStart read_line_start(std::string_view line) {
   LineStart out;
   out.stamp = without_memory_word(find_stamp(line, &out.by_value));
   out.prefix = line_prefix(line);
-  // Seconds since 1970 are a time only at the start of the message: elsewhere they may be any number.
+  // Seconds since 1970 count as a time only at the start of the message; elsewhere they may be any number.
   if (const std::string_view message = behind_header(message_of(line, out.prefix));
       out.stamp.empty() && message.size() < line.size())
     out.stamp = without_memory_word(find_stamp(message, &out.by_value));

@@ -1,4 +1,4 @@
-// The time in a line of free text, wherever it is, and what a logger put before the message.
+// The time in a line of free text, wherever it is, and the text that a logger put before the message.
 #pragma once
 
 #include <string_view>
@@ -6,9 +6,9 @@
 namespace vramtrack {
 
 /// The part of `line` that is a date with a time of day ("host Sat Jun 23 20:36:39 2018 driver", "[2026-03-01
-/// 10:00:00,370] INFO"), as StampReader reads it; else its first time of day with seconds; else the seconds since 1970
-/// at its start, or introduced by a word ("ts=1772359200.25"). Empty: none. Sets `by_value` if the values of the digits
-/// matter, not only their positions and which are 0 or 1.
+/// 10:00:00,370] INFO") that StampReader reads; else its first time of day with seconds; else the seconds since 1970 at
+/// its start, or introduced by a word ("ts=1772359200.25"). Empty if there is none. Sets `by_value` if the values of
+/// the digits matter, not only their positions and which are 0 or 1.
 std::string_view find_stamp(std::string_view line, bool* by_value = nullptr);
 
 /// A duration with its unit.
@@ -28,7 +28,7 @@ struct LineStart {
   std::string_view stamp;   ///< see find_stamp()
   std::string_view minute;  ///< see LineFigures::minute
   Elapsed elapsed;          ///< see LineFigures::elapsed
-  bool by_value = false;    ///< whether the values of digits, not only the form of the line, decide where these are
+  bool by_value = false;    ///< whether the values of digits, not only the form of the line, determine where these are
 
   [[nodiscard]] std::string_view time() const {
     return !stamp.empty() ? stamp : !minute.empty() ? minute : elapsed.text;

@@ -15,9 +15,9 @@ namespace {
 
 /// Records of a sorted log are read in batches of this size.
 constexpr std::size_t kRecordsAtOnce = 4096;
-/// Samples, and events, that may wait for earlier rows.
+/// Samples and events that may be held for earlier rows.
 constexpr std::size_t kMostWaiting = 1U << 17;
-/// A UTF-16 character may need four bytes: TextInput must never be asked for less.
+/// A UTF-16 character may need four bytes; never ask TextInput for less.
 constexpr std::size_t kRoom = 8;
 
 bool earlier(const Sample& a, const Sample& b) {
@@ -125,7 +125,7 @@ Result<LineInput::Stretch> LineInput::next(LogRows& rows) {
       stretch.first_line = line_;
       const std::size_t nul = stretch.text.find('\0');
       if (nul == 0) {
-        // NULs at the start of a line: the text after them is a separate line.
+        // The NULs are at the start of a line; the text after them is a separate line.
         const std::size_t after = std::min(available.find_first_not_of('\0'), stretch.text.size());
         rows.skip(line_, fmt::format("{} NUL bytes (the writer crashed?)", after));
         begin_ += after;
@@ -133,7 +133,7 @@ Result<LineInput::Stretch> LineInput::next(LogRows& rows) {
         continue;
       }
       if (nul != std::string_view::npos) {
-        // First the lines before the one with NULs, then that line up to the NULs.
+        // Pass on the lines before the one with NULs first, then that line up to the NULs.
         const std::size_t before = stretch.text.rfind('\n', nul);
         stretch.text =
             before != std::string_view::npos ? stretch.text.substr(0, before + 1) : stretch.text.substr(0, nul);
@@ -198,7 +198,7 @@ Status LogFile::begin_part() {
   return {};
 }
 
-/// The next lines of a log that is read as written; false at its end.
+/// Reads the next lines of a log in written order; returns false at its end.
 Result<bool> LogFile::read_lines() {
   auto stretch = text_->lines->next(*rows_);
   if (!stretch) return fail(std::move(stretch.error()));
@@ -208,7 +208,7 @@ Result<bool> LogFile::read_lines() {
   return true;
 }
 
-/// The next records of a log that was sorted; false at its end.
+/// Reads the next records of a log that was sorted; returns false at its end.
 Result<bool> LogFile::read_records() {
   LogRecord record;
   for (std::size_t i = 0; i < kRecordsAtOnce; ++i) {
@@ -254,7 +254,7 @@ Status LogFile::fill() {
 void LogFile::order() {
   LogRows& rows = *rows_;
   if (hold_ == Duration{} && rows.disorder() == Duration{} && waiting_.empty()) {
-    // Usually everything is in order already; events may be slightly earlier or later than the rows around them.
+    // Usually everything is already in order; events may be slightly earlier or later than the rows around them.
     if (!std::is_sorted(rows.events.begin(), rows.events.end(), earlier_event))
       vramtrack::order(rows.events, earlier_event);
     if (samples.empty())
@@ -278,7 +278,7 @@ void LogFile::order() {
     hold_ = std::max(hold_, rows.disorder());
   }
   Timestamp until = ended_ ? Timestamp::max() : rows.newest() - hold_;
-  // Rows arrive faster than from any GPU log: the older half no longer waits for late rows.
+  // Rows arrive faster than from any GPU log: the older half is no longer held for late rows.
   if (waiting_.size() > kMostWaiting) until = std::max(until, waiting_[waiting_.size() / 2].time);
   if (waiting_events_.size() > kMostWaiting) until = std::max(until, waiting_events_[kMostWaiting / 2].time);
   const auto cut = std::upper_bound(waiting_.begin(), waiting_.end(), until,

@@ -1,4 +1,4 @@
-// One log: its bytes cut into lines, passed to its parser, and put in order of time.
+// One log: its bytes are split into lines, passed to its parser, and put in order of time.
 #pragma once
 
 #include <cstdint>
@@ -18,20 +18,20 @@
 
 namespace vramtrack {
 
-/// What the first 256 KiB of a log show.
+/// The result of probing a file.
 struct DetectedLog {
   const LogFormatInfo* format = nullptr;
-  std::vector<LogDevice> devices;  ///< named in the head
+  std::vector<LogDevice> devices;  ///< the devices that the head names
   bool processes_only = false;
   bool relative = false;  ///< its times are not dates
-  Scale scale;            ///< what its figures count
+  Scale scale;            ///< the unit in which its figures are counted
   Duration disorder{};    ///< how far interleaved series are out of order
   bool has_long_lines = false;
-  std::string not_reported;  ///< why it has no figure (RowsWithoutFigures), with its name; empty: it may have some
+  std::string not_reported;  ///< why it has no figure (RowsWithoutFigures), and its name; empty: it may have some
 };
 
-/// Cuts a file into chunks of whole lines. Lines above 1 MiB are dropped with a note, or cut if that is allowed; NUL
-/// bytes (left by a crash of the machine that wrote the log) end the line they are in.
+/// Splits a file into chunks of whole lines. Lines above 1 MiB are dropped with a note, or split if that is allowed;
+/// NUL bytes (left by a crash of the machine that wrote the log) end the line they are in.
 class LineInput {
  public:
   static constexpr std::size_t kHeadBytes = 256 * 1024;
@@ -52,12 +52,12 @@ class LineInput {
   Result<Stretch> next(LogRows& rows);
   /// Removes `prefix` from every line. Call only before the first next().
   Status take_off(LinePrefix prefix);
-  /// Lines above 1 MiB are cut into incomplete chunks instead of being dropped.
+  /// Lines above 1 MiB are split into incomplete chunks instead of being dropped.
   void allow_long_lines() { cuts_long_lines_ = true; }
   /// Number of the first line of the next chunk, as counted by the parser.
   void set_line(std::uint64_t line) { line_ = line; }
 
-  /// Writes all of the text. Call only before the first next(), and instead of it.
+  /// Writes the whole text. Call only before the first next(), and instead of it.
   Status copy_to(Spool& spool);
 
   [[nodiscard]] TextInput& bytes() { return *input_; }
@@ -68,8 +68,8 @@ class LineInput {
 
   std::unique_ptr<TextInput> input_;
   std::optional<LinePrefix> prefix_;
-  std::string begun_;  ///< with a prefix: the beginning of a line that is not yet complete
-  std::string head_;   ///< if the buffer has NUL bytes
+  std::string begun_;  ///< with a prefix: the start of a line that is not yet complete
+  std::string head_;   ///< used if the buffer has NUL bytes
   std::vector<char> buffer_;
   std::size_t begin_ = 0, end_ = 0;
   std::uint64_t line_ = 1;
@@ -112,7 +112,7 @@ class LogFile {
 
   std::vector<std::unique_ptr<PlannedFile>> parts_;
   std::size_t part_ = 0;
-  std::unique_ptr<LogText> text_;  ///< of the current part
+  std::unique_ptr<LogText> text_;  ///< text of the current part
   std::unique_ptr<LogRows> rows_;
   Duration hold_{};  ///< samples less than this older than the newest one wait for late ones
   std::vector<Sample> waiting_;

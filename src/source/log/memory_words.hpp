@@ -1,5 +1,5 @@
 // The content of a line of free text: GPU memory figures, found by the words and units next to them, the GPU they
-// belong to, and any count that replaces time. The words are data: core/words.def.
+// belong to, and any count that replaces time. The words are data in core/words.def.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace vramtrack {
 
 /// The first English word of the table with this meaning: "step", "epoch", "used", ... Empty for `none`.
 std::string_view word_for(Meaning meaning);
-/// The word for a meaning from `step` to `request`: "step", "epoch", ... For any other, "step".
+/// The word for a meaning from `step` to `request`: "step", "epoch", ... "step" for any other meaning.
 std::string_view count_word(Meaning meaning);
 
 /// One amount of memory.
@@ -30,12 +30,12 @@ struct MemoryFigure {
   bool percent = false;            ///< of the total
   bool is_open = false;            ///< see is_open_number()
   int gpu = -1;                    ///< "GPU 1"; -1: none
-  std::size_t begin = 0, end = 0;  ///< in the line, with its unit
+  std::size_t begin = 0, end = 0;  ///< position in the line, with its unit
   std::size_t digits_end = 0;      ///< in the line, without its unit
   std::string_view word;           ///< the word in the line that gives the role, or names memory
   std::string label;               ///< the text next to it, without digits: equal for figures of one kind
 
-  /// In bytes; `default_unit` where no unit is written.
+  /// The amount in bytes; in `default_unit` if no unit is written.
   [[nodiscard]] std::uint64_t bytes(std::uint64_t default_unit) const;
 };
 
@@ -61,16 +61,16 @@ struct LineFigures {
   std::vector<LineCount> counts;
   int gpu = -1;                            ///< the last index mentioned, with or without figures
   std::size_t gpu_begin = 0, gpu_end = 0;  ///< where it is first mentioned
-  std::string_view gpu_word;               ///< "rank", "GPU", "cuda", right before it
+  std::string_view gpu_word;               ///< "rank", "GPU" or "cuda", right before it
   std::size_t listed = 0;                  ///< figures of a list that are assigned to GPUs 0, 1, ...
   std::optional<std::uint32_t> pid;        ///< "pid 4242"
   std::size_t pid_begin = 0, pid_end = 0;
   std::string_view pid_word;
   std::string_view prefix;  ///< "trainer-0" of "trainer-0  | ...", "[pod/trainer-0/main] ..."; "0" of srun's "0: ...";
                             ///< "node-7" of "node-7: ..."
-  /// "GPU-8f6f..." or "MIG-...": the GPU that the line is about; empty: none, or several.
+  /// "GPU-8f6f..." or "MIG-...": the GPU that the line describes; empty: none, or several.
   std::string_view uuid;
-  std::string_view tag;  ///< of a field that identifies the writer, if the caller has looked for one
+  std::string_view tag;  ///< value of a field that identifies the writer, if the caller has looked for one
 };
 
 /// Reads `line` (only its first 4 KiB) into `out`. `open`: see read_number(). Pure; microseconds.
@@ -85,8 +85,8 @@ bool is_foreign(std::string_view word);
 /// Whether `title` names a column of GPU memory: "GPU_mem".
 bool is_title_of_gpu_memory(std::string_view title);
 
-/// Bytes of a unit as people write it: in addition to those of words.def, "M", "Gi" and "Mb" are units of memory. 0:
-/// not a unit.
+/// Bytes of a unit as people write it: in addition to those of words.def, "M", "Gi" and "Mb" are units of memory.
+/// Returns 0 if it is not a unit.
 std::uint64_t written_unit(std::string_view word);
 
 }  // namespace vramtrack

@@ -1,4 +1,4 @@
-// Content of log lines and cells other than readings: a GPU ran out of memory or was lost, a program
+// Content of log lines and cells other than readings: a GPU ran out of memory or was lost, or a program
 // ended.
 #pragma once
 
@@ -44,39 +44,39 @@ class FirstPairs {
 
 /// Whether `line` reports that a program ended abnormally: "worker died with signal 9, restarting", "Main process
 /// exited, code=killed", "exited with code 137", "train.sh: line 3: 4711 Killed". A status of zero does not count:
-/// helper programs exit all the time. It may not be the program that holds the memory, so this is evidence of an end
-/// only together with a fall in memory. A line without such a message costs about a hundred nanoseconds.
+/// helper programs exit all the time. It may not be the program that holds the memory, so it counts as an end only
+/// together with a fall in memory. A line without such a message costs about a hundred nanoseconds.
 bool reports_end(std::string_view line);
 
 /// Whether `line` reports out of memory, according to the wordings of `explain` (explain/wordings.def). A line without
 /// such a message costs a few dozen nanoseconds.
 bool reports_out_of_memory(std::string_view line);
 
-/// The reason, from the figures of the message: "1.12 GiB were requested while ...", "FRAGMENTATION: ..."; empty if it
+/// The reason, from the figures in the message: "1.12 GiB were requested while ...", "FRAGMENTATION: ..."; empty if it
 /// gives none.
 std::string why_out_of_memory(std::string_view line);
 
 /// A limit on a program's memory set by someone else, as named in an out-of-memory message.
 struct NamedLimit {
   std::uint64_t bytes = 0;
-  std::uint64_t held_bytes = 0;  ///< memory the program held then, of the kind that the limit counts
+  std::uint64_t held_bytes = 0;  ///< memory that the program held then, as counted by the limit
   std::string name;              ///< who set it
 };
-/// nullopt: the message names no limit on the program's total. "8.00 GiB allowed" of PyTorch, "Device 0 OOM 3171158016
-/// / 3145728000" of HAMi.
+/// The limit in "8.00 GiB allowed" (PyTorch) or "Device 0 OOM 3171158016 / 3145728000" (HAMi); nullopt if the message
+/// names no limit on the program's total.
 std::optional<NamedLimit> limit_of_message(std::string_view line);
 
 /// The processes that an out-of-memory message names.
 struct NamedProcesses {
-  std::uint32_t own = 0;              ///< that failed, by its own pid namespace; 0: not reported
-  std::vector<std::uint32_t> others;  ///< that held memory as well
+  std::uint32_t own = 0;              ///< the process that failed, by its own pid namespace; 0: not reported
+  std::vector<std::uint32_t> others;  ///< processes that held memory as well
 };
 NamedProcesses processes_of_message(std::string_view line);
 
 /// Whether `line` reports that the kernel or a supervisor killed the program because the host's memory ran out: "Memory
-/// cgroup out of memory: Killed process 4242", "OOMKilled". A status of 137 does not show who or why.
+/// cgroup out of memory: Killed process 4242", "OOMKilled". A status of 137 shows neither who did so nor why.
 bool reports_host_kill(std::string_view line);
-/// The process that such a line names; 0: none.
+/// The process that such a line names; 0 if it names none.
 std::uint32_t pid_killed(std::string_view line);
 
 /// The GPU index in the message ("GPU 0 has a total capacity of"), as the program counts its GPUs.

@@ -23,10 +23,10 @@ inline constexpr Duration kClockJitter = std::chrono::seconds{2};
 /// Rows of different series further apart than this do not interleave: one series is listed after another.
 inline constexpr Duration kInterleaving = std::chrono::seconds{60};
 
-/// What one pass over the times of a log finds. 64 bytes per series.
+/// The findings of one pass over the times of a log. Takes 64 bytes per series.
 class OrderSurvey {
  public:
-  /// The next sample, in the order of the file.
+  /// Receives the next sample, in file order.
   void see(std::uint64_t line, Timestamp time, SeriesId series);
 
   /// Whether time steps back at all.
@@ -39,13 +39,13 @@ class OrderSurvey {
   [[nodiscard]] bool newest_first(bool wraps) const;
   /// With newest_first(): whether whole series follow one another when the log is read from its end.
   [[nodiscard]] bool in_blocks_from_end() const { return behind_.blocks; }
-  /// The line where time first steps back; 0: nowhere.
+  /// The line where time first steps back; 0 if it never does.
   [[nodiscard]] std::uint64_t line() const { return line_; }
   [[nodiscard]] std::uint64_t samples() const { return samples_; }
-  /// Over all samples. REQUIRES: samples() > 0.
+  /// The earliest time of all samples. REQUIRES: samples() > 0.
   [[nodiscard]] Timestamp earliest() const { return earliest_; }
   [[nodiscard]] Timestamp latest() const { return latest_; }
-  /// Of the last sample in the file.
+  /// The time of the last sample in the file.
   [[nodiscard]] Timestamp last() const { return last_; }
   /// Time between two samples of a series, as far as the order of the samples shows it.
   [[nodiscard]] Duration period() const;
@@ -57,7 +57,7 @@ class OrderSurvey {
       std::int64_t furthest = 0;
       std::uint64_t stretch = 0;  ///< index of the part of the file between two steps
     };
-    std::vector<Last> last;  ///< by series
+    std::vector<Last> last;  ///< per series
     std::int64_t furthest = INT64_MIN / 2;
     std::uint64_t stretch = 1;
     std::uint64_t steps = 0;
@@ -74,7 +74,7 @@ class OrderSurvey {
 
   Direction ahead_;
   Direction behind_;
-  std::vector<Extent> extents_;  ///< by series
+  std::vector<Extent> extents_;  ///< per series
   std::vector<Duration> rises_;  ///< some of the forward steps, evenly over the log
   std::uint64_t rises_seen_ = 0;
   std::uint64_t falls_seen_ = 0;
@@ -86,13 +86,13 @@ class OrderSurvey {
   Timestamp last_{};
 };
 
-/// A second pass, over a log whose times step back: are its rows out of order, or was a clock set back? A stretch is a
-/// run of samples of one series without a backward step or a pause. If the stretch after a backward step covers a time
-/// in which its series has no other samples, the rows are out of order; if it lies among other samples, a clock was
-/// set. A clock with dates never goes back over the whole log, nor twice over the same time: that is neither.
+/// A second pass, over a log in which times step back: are its rows out of order, or was a clock set back? A stretch is
+/// a run of samples of one series without a backward step or a pause. If the stretch after a backward step covers a
+/// time in which its series has no other samples, the rows are out of order; if it lies among other samples, a clock
+/// was set. A clock with dates never goes back over the whole log, nor twice over the same time: that is neither.
 class StretchSurvey {
  public:
-  /// `period`: OrderSurvey::period(). A stretch ends if no sample comes for one and a half periods. `is_dated`: the
+  /// `period`: OrderSurvey::period(). A stretch ends if no sample follows for one and a half periods. `is_dated`: the
   /// times are dates, not times since a start.
   StretchSurvey(Duration period, bool is_dated) : pause_(period + period / 2), is_dated_(is_dated) {}
 
@@ -116,7 +116,7 @@ class StretchSurvey {
 
   Duration pause_;
   bool is_dated_;
-  std::vector<Stretch> open_;  ///< by series
+  std::vector<Stretch> open_;  ///< per series
   std::vector<Stretch> closed_;
 };
 

@@ -1,4 +1,4 @@
-// Readings of several GPUs whose rows name none: the position of a row in its reading is its GPU.
+// Readings of several GPUs in rows that do not name one: the position of a row in its reading identifies its GPU.
 #pragma once
 
 #include <cmath>
@@ -14,28 +14,28 @@
 
 namespace vramtrack {
 
-/// Holds the rows of a reading until it ends, since a row counts only if its reading is complete: it is not known which
-/// row is missing, or too many. A reading that was interrupted continues in the next one. `Row` has a `time` and a
-/// `line`. Not thread-safe.
+/// Holds the rows of a reading until it ends. A row counts only if its reading is complete, because otherwise it is not
+/// known which row is missing or superfluous. An interrupted reading continues in the next one. `Row` has a `time` and
+/// a `line`. Not thread-safe.
 template <class Row>
 class PositionedRows {
  public:
-  /// `gpus`: rows in a complete reading; 1: there is nothing to hold.
+  /// `gpus`: the number of rows in a complete reading; 1: there is nothing to hold.
   explicit PositionedRows(std::size_t gpus = 1) : gpus_(gpus) {}
 
   [[nodiscard]] std::size_t gpus() const { return gpus_; }
   [[nodiscard]] bool holds_any() const { return !reading_.empty(); }
-  /// Whether a row of `time` begins another reading.
+  /// Whether a row with this time begins another reading.
   [[nodiscard]] bool is_of_other_reading(Timestamp time) const {
     return holds_any() && std::abs(seconds_between(reading_.back().time, time)) > kTogether_s;
   }
-  /// Whether the reading that has not ended has a row for each GPU.
+  /// Whether the current reading has a row for each GPU.
   [[nodiscard]] bool is_complete() const { return gpus_ > 1 && reading_.size() == gpus_; }
-  /// The rows of the reading that has not ended.
+  /// The rows of the current reading.
   [[nodiscard]] std::vector<Row>& reading() { return reading_; }
 
-  /// The reading has ended: calls `read(row, position)` for each row of a complete one, while `rows.line` is its line.
-  /// Other rows are skipped. `at_end`: of the log, whose last reading may be truncated, but begins like the others.
+  /// Ends the reading: calls `read(row, position)` for each row of a complete one, with `rows.line` set to its line.
+  /// Other rows are skipped. `at_end`: the log has ended, so the reading may be truncated, but begins like the others.
   template <class Read>
   void end(LogRows& rows, bool at_end, Read read) {
     const std::uint64_t line = rows.line;
@@ -73,7 +73,7 @@ class PositionedRows {
 
   std::size_t gpus_;
   std::vector<Row> reading_;
-  std::vector<Row> begun_;  ///< the reading before, if rows were missing: the current one may continue it
+  std::vector<Row> begun_;  ///< the previous reading, if rows were missing: the current one may continue it
 };
 
 }  // namespace vramtrack

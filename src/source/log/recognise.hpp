@@ -16,18 +16,18 @@ namespace vramtrack {
 struct PlannedFile {
   std::string path;
   std::string shown;              ///< path, for messages
-  std::vector<std::string> logs;  ///< of the program, next to the recording of its run
+  std::vector<std::string> logs;  ///< logs of the program, next to the recording of its run
   LogOptions options;
   Zone zone;
   DetectedLog detected;
-  LogTimes times;                    ///< for a stream: what its head shows
+  LogTimes times;                    ///< for a stream: the times that its head shows
   std::unique_ptr<LineInput> input;  ///< for a stream (standard input, a pipe), which cannot be opened twice
   std::optional<Spool> spool;        ///< for a stream out of order: a copy
   std::optional<LinePrefix> prefix;  ///< prefix of each line, if a screen follows it
   bool is_empty = false;             ///< has no text at all: allowed for a process log among others
   std::string beside;                ///< note about logs that lack a figure beside it, or that it has no log beside it
   std::string later_head;            ///< if the format was recognised only later: that part; else empty
-  std::size_t head_reads = 0;        ///< by formats, to compare what each reads from the head
+  std::size_t head_reads = 0;        ///< how often formats have read the head, to compare the results
 
   [[nodiscard]] bool is_stream() const { return input != nullptr; }
   /// The text from which parsers are made.

@@ -29,12 +29,12 @@ class Spool {
   Spool& operator=(Spool&& other) noexcept;
   ~Spool();
 
-  /// Errors: the disk is full, or more than kMostBytes.
+  /// Errors: the disk is full, or the file exceeds kMostBytes.
   Status append(std::string_view bytes);
   /// Fills `into` from `offset` on; returns fewer bytes only at the end of the file.
   Result<std::size_t> read_at(std::uint64_t offset, std::span<char> into) const;
   [[nodiscard]] std::uint64_t size_bytes() const { return size_; }
-  /// Opens it again from its beginning; valid while this object lives.
+  /// Path for opening the file again from its start; valid while this object lives.
   [[nodiscard]] std::string path() const;
 
  private:
@@ -57,12 +57,12 @@ struct LogRecord {
 /// have more than 32 MiB, temporary disk space for all of them. Not thread-safe.
 class RecordSorter {
  public:
-  /// `buffer_bytes`: for tests.
+  /// `buffer_bytes`: smaller in tests.
   explicit RecordSorter(std::size_t buffer_bytes = kBufferBytes) : buffer_bytes_(buffer_bytes) {}
 
-  /// Copies the record. Errors are the Spool's. REQUIRES: before the first next().
+  /// Copies the record. Returns the Spool's errors. REQUIRES: before the first next().
   Status add(const LogRecord& record);
-  /// The next record by key; false at the end. Its text is valid until the next call.
+  /// Reads the next record by key; returns false at the end. Its text is valid until the next call.
   Result<bool> next(LogRecord& out);
   [[nodiscard]] std::uint64_t size() const { return size_; }
 

@@ -1,5 +1,5 @@
-// Recorded logs as sources: recognises the format of each file, joins what belongs together, and streams the samples in
-// time order. Formats: docs/formats/logs.md; one parser per format, listed in formats.def.
+// Recorded logs as sources: recognises the format of each file, joins files that belong together, and streams the
+// samples in time order. Formats: docs/formats/logs.md; one parser per format, listed in formats.def.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct LogOptions {
   std::string timezone;                         ///< IANA name, for local times; empty: this machine's
   std::optional<std::uint64_t> capacity_bytes;  ///< for devices whose log gives no total
   std::optional<Timestamp> start;               ///< for logs without a clock or without a date
-  std::optional<double> interval_s;             ///< between readings, for logs without a clock
+  std::optional<double> interval_s;             ///< time between readings, for logs without a clock
   std::string unit;                             ///< for a column without a unit: B KiB MiB GiB, MB GB (powers of ten)
   std::string line_pattern;                     ///< describes a line of text: see line_pattern.hpp
 };
@@ -61,13 +61,13 @@ class Recording {
 /// irrecoverably out of order, an ambiguous join (both files), an unknown time zone or format name.
 Result<std::vector<Recording>> plan_recordings(const std::vector<std::string>& paths, const LogOptions& options);
 
-/// Opens a planned recording on `catalog`, which must outlive the source. poll() appends a few thousand samples per
+/// Opens a planned recording with `catalog`, which must outlive the source. poll() appends a few thousand samples per
 /// call, in time order over all series, and reads ahead only as far as that requires. A log out of order is sorted
-/// first. Malformed lines are counted and the first eight named in notes(); a read error in mid-file is an Error of
+/// first. Malformed lines are counted, and notes() names the first eight; a read error in mid-file is an Error of
 /// poll().
 Result<std::unique_ptr<Source>> open_recording(Recording recording, Catalog& catalog);
 
-/// The registered formats in the order of formats.def; nullptr for an unknown name.
+/// The registered formats in the order of formats.def; find_log_format() returns nullptr for an unknown name.
 std::span<const LogFormatInfo* const> log_formats();
 const LogFormatInfo* find_log_format(std::string_view name);
 

@@ -1,4 +1,4 @@
-// Logs out of order: how to read them, and their records in order.
+// Logs out of order: how to read them, and how to put their records in order.
 #pragma once
 
 #include <memory>
@@ -15,11 +15,11 @@ namespace vramtrack {
 struct PlannedFile;
 class LogRows;
 
-/// What the whole log shows about its times.
+/// The findings about a log's times, from the whole log.
 struct LogTimes {
   LogOrder order = LogOrder::as_written;  ///< never unclear
   bool is_shuffled = false;               ///< for by_time: consecutive rows are not neighbours in time
-  std::uint64_t line = 0;                 ///< where time first steps back; 0: nowhere
+  std::uint64_t line = 0;                 ///< the line where time first steps back; 0: it never does
   bool has_samples = false;
   Duration period{};  ///< for a stream: time between two samples of a series
   Timestamp earliest{};
@@ -37,7 +37,7 @@ Timestamp begin_of_day_times(const OrderSurvey& survey, LogOrder order);
 /// irrecoverably out of order. REQUIRES: it can be opened again.
 Result<LogTimes> survey_log(const PlannedFile& file);
 
-/// Surveys the times in the beginning of a log, whose text is in memory.
+/// Surveys the times at the start of a log; `head` is its text.
 OrderSurvey survey_head(const PlannedFile& file, std::string_view head);
 
 /// The records of a log in the order of `times`, which is not as_written. Problems with lines that belong to no record

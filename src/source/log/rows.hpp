@@ -1,5 +1,5 @@
-// LogRows: collects what a parser reads. Interns devices and processes, keeps time in order, counts what could not be
-// read.
+// LogRows: collects what a parser reads. It interns devices and processes, keeps time in order, and counts what could
+// not be read.
 #pragma once
 
 #include <cstdint>
@@ -25,21 +25,21 @@ namespace vramtrack {
 struct SeriesBudget {
   static constexpr std::size_t kBytes = 208U << 20;
   static constexpr std::size_t kSeriesBytes = 8U << 10;   ///< for a GPU or a process, even after it has ended
-  static constexpr std::size_t kLivingBytes = 24U << 10;  ///< for its detectors, while it is watched
-  static constexpr std::size_t kCopies = 8;               ///< for a text: parsers and the catalog each keep one
+  static constexpr std::size_t kLivingBytes = 24U << 10;  ///< for the detectors of one, while it is watched
+  static constexpr std::size_t kCopies = 8;               ///< for a text: the parsers and the catalog each keep a copy
 };
 
-/// What a row gives of the memory of one GPU, or of a program on it, at one time. What it does not give is empty.
+/// The memory of one GPU, or of a program on it, at one time, as far as a row gives it. The rest is empty.
 struct GpuMemory {
   std::optional<std::uint64_t> used, free, total;
-  std::optional<std::uint64_t> allocated, reserved;  ///< of a program's allocator
-  std::optional<double> percent;                     ///< used memory, of the total
+  std::optional<std::uint64_t> allocated, reserved;  ///< by a program's allocator
+  std::optional<double> percent;                     ///< used memory, in per cent of the total
   std::uint64_t grain_bytes = kBytesPerMiB;          ///< used and free memory are rounded to it
   std::uint64_t most_free_bytes = 0;                 ///< in a log with only free memory: it stands for the total
   bool waits_for_total = false;                      ///< another row of the log gives the total of `percent`
 
-  /// Adds the figures of `more`, of the same owner and time. False, and nothing is changed, if both give one of them:
-  /// then `more` belongs to another reading.
+  /// Adds the figures of `more`, which has the same owner and time. Returns false, and changes nothing, if both give
+  /// the same figure: then `more` belongs to another reading.
   bool take(const GpuMemory& more);
 };
 
@@ -52,7 +52,7 @@ class LogRows {
   }
 
   // --- devices ---
-  /// Position of a device in this log; describes it in the catalog. Parsers cache the answer.
+  /// Position of a device in this log; describes it in the catalog. Parsers cache the result.
   std::size_t device(const LogDevice& device);
   /// The device's device_used series.
   SeriesId device_series(std::size_t device);
@@ -62,18 +62,18 @@ class LogRows {
     devices_[device].has_allocator |= metric == Metric::allocator_allocated || metric == Metric::allocator_reserved;
     return intern({metric, devices_[device].id, pid, 0});
   }
-  /// The row of `time` gives the device's total memory; call before adding its samples. A total known before the
-  /// device's first sample goes into the catalog; one that is learned or changes later becomes an event of that
+  /// The row at `time` gives the device's total memory; call before adding its samples. A total known before the
+  /// device's first sample goes into the catalog; one that is learned or changes later becomes an event at that
   /// time, because the catalog is read while earlier samples are still being judged. Cheap if the total has not
   /// changed.
   void total(Timestamp time, std::size_t device, std::uint64_t bytes) {
     if (bytes != devices_[device].total_bytes) set_total(time, device, bytes);
   }
-  /// Whether the row before, or --capacity, has given the device's total memory.
+  /// Whether an earlier row, or --capacity, has given the device's total memory.
   [[nodiscard]] bool knows_total(std::size_t device) const {
     return default_capacity_ || devices_[device].total_bytes > 0;
   }
-  /// The total memory as last given; 0: not yet.
+  /// The total memory as last given; 0 if not yet.
   [[nodiscard]] std::uint64_t total_of(std::size_t device) const { return devices_[device].total_bytes; }
   /// Completes the figures of `device` in a row of `time`, in any syntax: the total from used and free memory, and used
   /// memory from free memory or a percentage. Without a total, a percentage is on the scale of percentages
@@ -97,28 +97,28 @@ class LogRows {
   [[nodiscard]] bool ended(std::size_t process) const { return processes_[process].ended; }
   [[nodiscard]] SeriesId process_series(std::size_t process) const { return processes_[process].series; }
   [[nodiscard]] double seen_s(std::size_t process) const { return processes_[process].seen_s; }
-  /// Ends every process on `device` (kEveryDevice: all) last seen before `clock_s`, with one event at `time` for each.
+  /// Ends every process on `device` (kEveryDevice: all) last seen before `clock_s`, with an event at `time` for each.
   static constexpr std::size_t kEveryDevice = SIZE_MAX;
   void end_unseen(std::size_t device, double clock_s, Timestamp time);
 
-  /// A parser, or the catalog, keeps a text of the log while the log is read: counts it against the SeriesBudget.
+  /// Counts a text of the log that a parser, or the catalog, keeps while the log is read against the SeriesBudget.
   void keeps_text(std::size_t bytes);
 
   // --- messages ---
   /// The current line, `message`, reports that a GPU ran out of memory: adds an event at the time of the last reading.
-  /// One event per device for all messages between two readings (a traceback). None before the first reading. A limit
-  /// in the message is a wall from then on, until more is held. The process that the message is about has ended because
-  /// of it, if it is not listed again.
+  /// All messages between two readings (a traceback) give one event per device; those before the first reading give
+  /// none. A limit in the message is a wall from then on, until more is held. The process that the message names has
+  /// ended because of it, if it is not listed again.
   void out_of_memory(std::string_view message);
   /// The message reports that a program ended, not which: as above, but one event for all messages between two
   /// readings. If it reports that the host's memory ran out, the process that it names, or the only one, has ended
   /// because of that if it is not listed again.
   void program_ended(std::string_view message);
-  /// The message reports that a GPU was lost: an event for that GPU, or for each of the log if it does not name one,
-  /// since no readings follow. A later sample of a GPU shows that it is back.
+  /// The message reports that a GPU was lost: adds an event for that GPU, or for each of the log if it does not name
+  /// one, since no readings follow. A later sample of a GPU shows that it is back.
   void device_lost(std::string_view message);
-  /// The current row has this text instead of the used memory of `device`: counted if it is an error (cell_error), and
-  /// an event as above if it reports that the GPU was lost.
+  /// The current row has this text instead of the used memory of `device`. It is counted if it is an error
+  /// (cell_error), and gives an event as above if it reports that the GPU was lost.
   void no_reading(std::size_t device, std::string_view cell);
 
   // --- samples ---
@@ -144,7 +144,7 @@ class LogRows {
     if (bytes > most_bytes_) exceeds_capacity(series, bytes);
   }
 
-  /// The used memory of a GPU, and that of the allocator of `pid` (0: unknown).
+  /// Adds the used memory of a GPU, and the memory of the allocator of `pid` (0: unknown).
   void add(Timestamp time, std::size_t device, const GpuMemory& figures, std::uint32_t pid) {
     if (figures.used) add(time, device_series(device), *figures.used);
     add_allocator(time, device, figures, pid);
@@ -159,24 +159,24 @@ class LogRows {
     if (observer_) observer_(line, time, kNoSeries);
   }
 
-  /// The next message has this time of its own; kNever, or earlier than the newest reading: it is of the time of that
-  /// reading.
+  /// The next message has this time of its own. If it is kNever, or earlier than the newest reading, the message gets
+  /// the time of that reading.
   void message_time(Timestamp time) { message_ = time == kNever ? kNever : time + shift_; }
 
-  /// Only the samples matter: nobody is shown the notes.
+  /// Only the samples matter; the notes are not shown.
   void leave_out_notes() { has_notes_ = false; }
-  /// Whether notes that take long to write are worth it.
+  /// Whether notes that take long to write are worth the time.
   [[nodiscard]] bool has_notes() const { return has_notes_ && !observer_; }
 
-  /// Receives each sample's line, time and series, as written, and no samples are kept: for checking the order of a
-  /// log. kNoSeries: the time of a row, which may have no value.
+  /// Receives each sample's line, time and series, as written; no samples are kept. For checking the order of a log.
+  /// kNoSeries: the time of a row, which may have no value.
   using Observer = std::function<void(std::uint64_t line, Timestamp time, SeriesId series)>;
   void observe(Observer observer) { observer_ = std::move(observer); }
   static constexpr SeriesId kNoSeries{UINT32_MAX};
 
   /// Earlier than any time in a log (those are 1970 to 2100, so that no difference overflows).
   static constexpr Timestamp kNever{Duration{-1'000'000'000'000'000'000}};
-  /// A larger reading is invalid: for one GPU, for a rack, and for the total a program has ever read.
+  /// A larger reading is invalid, be it for one GPU, for a rack, or for the total that a program has ever read.
   static constexpr std::uint64_t kMostBytes = 1ULL << 56;
 
   /// Line being read, for messages about time.
@@ -185,14 +185,14 @@ class LogRows {
   std::vector<Event> events;
 
   // --- what went wrong ---
-  /// Counts a line that could not be read; the first eight are named.
+  /// Counts a line that could not be read; the first eight are reported by number.
   void skip(std::uint64_t line, std::string_view reason);
-  /// Adds a warning, once.
+  /// Adds a warning, unless it has been added before.
   void warn(std::string text);
   [[nodiscard]] const SourceNotes& notes() const { return notes_; }
-  /// The log's name, as messages give it.
+  /// The log's name in messages.
   [[nodiscard]] const std::string& file() const { return file_; }
-  /// The following rows are from `file`, which continues where the previous one ended. Its parser restarts its counts:
+  /// The following rows are from `file`, which continues where the previous one ended. Its parser restarts its counts;
   /// a process that it does not list has ended.
   void continue_in(std::string file);
   /// Why the log cannot be read further; empty while it can.
@@ -209,15 +209,15 @@ class LogRows {
   // --- order of time ---
   /// The units of the log's times and amounts, as its head shows them.
   void express_by(Scale scale) { scale_ = std::move(scale); }
-  /// Times count from `time`, the beginning of the recording. Call only before the first row.
+  /// Times count from `time`, the start of the recording. Call only before the first row.
   void begin_at(Timestamp time) { shift_ = -time.time_since_epoch(); }
   /// The largest amount by which a sample was earlier than a previous one of another series. Zero: always in order.
   [[nodiscard]] Duration disorder() const { return disorder_; }
-  /// The file lists series one after another instead of interleaving them: only sorting the whole file orders them.
+  /// The file lists series one after another instead of interleaving them, so only sorting the whole file orders them.
   [[nodiscard]] bool series_follow_one_another() const { return blocks_; }
   /// The order of the log is known only for its beginning: it is read only once, while it is being written. `head`
-  /// watches the rest. If rows turn out to need sorting, the log is refused, because what has been read can no longer
-  /// be sorted.
+  /// watches the rest. If it turns out that rows need sorting, the log is refused, because the rows already read cannot
+  /// be sorted any more.
   void watch_order(StretchSurvey head) { watch_.emplace(std::move(head)); }
   /// The log has ended: refuses it if only the whole log shows that it is out of order.
   void judge_order() {
@@ -229,16 +229,16 @@ class LogRows {
   struct Device {
     std::string id;
     std::optional<SeriesId> used;
-    std::uint64_t total_bytes = 0;  ///< the last total; 0: none yet
+    std::uint64_t total_bytes = 0;  ///< the last total; 0: not yet known
     bool has_allocator = false;     ///< there are series of a program's allocator on it
-    bool total_is_sum = false;      ///< of used and free memory, since no row gives it
+    bool total_is_sum = false;      ///< it is the sum of used and free memory, since no row gives it
     bool in_percent = false;        ///< its memory is on the scale of percentages
     std::uint64_t over_bytes = 0;   ///< largest excess of used memory over the given capacity; 0: none
   };
   struct Process {
     std::size_t device = 0;
     std::uint32_t pid = 0;
-    std::uint64_t ticks = 0;  ///< 0, 1, 2, ... for each process that had this pid
+    std::uint64_t ticks = 0;  ///< 0, 1, 2, ... for the processes that have had this pid
     std::string name;
     SeriesId series{};
     bool has_series = false;
@@ -250,7 +250,7 @@ class LogRows {
   struct Pid {
     std::string name;
     std::uint64_t ticks = 0;
-    std::size_t alive = 0;            ///< devices it is listed on
+    std::size_t alive = 0;            ///< number of devices that list it
     std::vector<std::size_t> listed;  ///< positions in processes_ of those not ended, including earlier processes
   };
 
@@ -280,31 +280,31 @@ class LogRows {
   std::vector<std::size_t> device_of_;  ///< position in devices_, by position in the roster; SIZE_MAX: none
   std::vector<SeriesId> device_series_;
   std::vector<Process> processes_;
-  bool bytes_withheld_ = false;     ///< some process was listed without its memory: then an empty list proves nothing
+  bool bytes_withheld_ = false;     ///< some process was listed without its memory, so an empty list proves nothing
   std::vector<std::size_t> alive_;  ///< positions in processes_
-  std::size_t name_bytes_ = 0;      ///< of all devices and processes
+  std::size_t name_bytes_ = 0;      ///< of the names of all devices and processes
   std::unordered_map<std::uint32_t, Pid> pids_;
   SourceNotes notes_;
   std::vector<Timestamp> last_of_;       ///< by series id
-  std::vector<std::uint64_t> bytes_of_;  ///< the last value of each, by series id
+  std::vector<std::uint64_t> bytes_of_;  ///< the last value of each series, by series id
   Timestamp newest_ = kNever;
   Duration step_{std::chrono::seconds{1}};
   Duration shift_{};
   std::optional<Scale> scale_;  ///< not yet known while the head is read
   Duration disorder_{};
   bool blocks_ = false;
-  std::optional<StretchSurvey> watch_;  ///< for a log that is read only once
+  std::optional<StretchSurvey> watch_;  ///< used for a log that is read only once
   std::uint64_t steps_back_ = 0;
-  Timestamp message_ = kNever;                       ///< own time of the current message
+  Timestamp message_ = kNever;                       ///< the current message's own time
   Timestamp out_of_memory_ = kNever;                 ///< time of the last such message
-  Timestamp program_ended_ = kNever;                 ///< likewise
-  bool ended_by_host_ = false;                       ///< according to a message at that time
+  Timestamp program_ended_ = kNever;                 ///< likewise for reports that a program ended
+  bool ended_by_host_ = false;                       ///< according to a message at that time, the host ended it
   std::vector<Event> limits_;                        ///< named in messages, while they apply
   std::uint64_t unread_ = 0;                         ///< rows with an error in place of used memory
   std::string first_unread_;                         ///< the first of them, for messages
   std::vector<std::string> lost_;                    ///< lost devices without a sample since
   std::vector<std::string> reported_out_of_memory_;  ///< devices of the messages at that time
-  std::uint64_t first_step_back_ = 0;                ///< line of the first step back
+  std::uint64_t first_step_back_ = 0;                ///< line of the first backward step
   std::string refusal_;
   bool has_notes_ = true;
   Observer observer_;

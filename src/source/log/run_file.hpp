@@ -1,6 +1,6 @@
 // Binary files of training runs as text: W&B's .wandb files and TensorBoard's event files become JSON lines, which the
-// format `scalars` reads. To the log reader they are just another text encoding. And the folder of a run as an
-// argument: its recordings, and the program log next to each, which shows how the run ended.
+// format `scalars` reads. To the log reader they are just another text encoding. Also a run's folder as an argument:
+// its recordings, and the program log next to each, which shows how the run ended.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace vramtrack {
 
-/// Takes a file's bytes in pieces of any size and returns lines. Not thread-safe. Holds one record: at most 16 MiB.
+/// Takes a file's bytes in pieces of any size and returns lines. Not thread-safe. Holds one record of at most 16 MiB.
 class RunFile {
  public:
   /// The reader for a file that begins with `start` (32 bytes or more, unless the file is shorter); nullptr if it is
@@ -29,7 +29,7 @@ class RunFile {
   void feed(std::string_view bytes, std::string& lines);
   /// The file has ended.
   void end();
-  /// What was damaged or truncated; empty: nothing.
+  /// Reports damage or truncation; empty if there was none.
   [[nodiscard]] std::string warning() const;
 
  protected:
@@ -50,12 +50,12 @@ class LogRows;
 
 struct RunRecording {
   std::string path;
-  std::vector<std::string> logs;  ///< of the program: one of them may say how it ended
-  std::string note;               ///< that a run has no log; empty: it has, or is not known to be a run
+  std::vector<std::string> logs;  ///< logs of the program; one of them may show how it ended
+  std::string note;               ///< notes that a run has no log; empty: it has one, or is not known to be a run
 };
 
 /// The recordings in `path` and below it, sorted, with their logs; `path` itself if it is not a folder, with its log if
-/// it is W&B's. An Error says what it lacks.
+/// it is a W&B file. An Error reports what it lacks.
 Result<std::vector<RunRecording>> recordings_in(const std::string& path);
 
 /// Reads from the ends of the logs at `paths` how their program ended: an out-of-memory message in any of them, or

@@ -28,19 +28,19 @@ struct Civil {
   bool has_date = false;
   bool has_time = false;
   bool has_seconds = false;
-  std::optional<std::int32_t> offset_s;  ///< from UTC, when written
-  std::size_t length = 0;                ///< characters read
+  std::optional<std::int32_t> offset_s;  ///< offset from UTC, if written
+  std::size_t length = 0;                ///< number of characters read
 };
 
 /// Reads a date and/or time at the start of `text`: ISO 8601 and variants (T or space, - or /, fraction with .
-/// or :, Z or offset), 20260611, numeric dates with the year last, the `date` command's "Sun May 4 04:27:32
-/// [AM] [EDT] 2025", "2024年05月01日 23时50分00秒" (also in Japanese and Korean), or just HH:MM:SS; after a date
-/// also 214007 and 21-40-07. False if it starts with none of these, or a field is out of range. Years 1970 to
+/// or :, Z or offset), 20260611, numeric dates with the year last, the `date` command's "Sun May 4 04:27:32 [AM]
+/// [EDT] 2025", "2024年05月01日 23時50分00秒" (also in Japanese and Korean), or just HH:MM:SS; after a date also
+/// 214007 and 21-40-07. Returns false if it starts with none of these, or a field is out of range. Years 1970 to
 /// 2100.
 bool read_civil(std::string_view text, DateOrder order, Civil& out);
-/// The same in either order: the month first if both are possible.
+/// The same in either order; month first if both are possible.
 bool read_civil(std::string_view text, Civil& out);
-/// The same if nothing but spaces is around it.
+/// The same if only spaces surround it.
 std::optional<Civil> whole_civil(std::string_view text);
 
 /// Whether the digits at the start of `text` can belong to a date or a time: by their number, and by what follows them.
@@ -55,11 +55,11 @@ class StampReader {
  public:
   enum class Kind : std::uint8_t { civil, time_of_day, epoch, relative, step, none };
 
-  /// What the column's title says about its values.
+  /// The meaning of the column's values according to its title.
   struct Title {
     std::int64_t unit_ns = 0;   ///< nanoseconds per count; 0: not given
     bool step = false;          ///< a count of samples, not of time
-    std::string_view counts{};  ///< what is counted if the values are not dates: "epoch"; a literal
+    std::string_view counts{};  ///< the thing counted if the values are not dates: "epoch"; a literal
     friend bool operator==(const Title&, const Title&) = default;
   };
 
@@ -74,7 +74,7 @@ class StampReader {
   /// unless the options give the interval or the start.
   static StampReader of_readings(const LogOptions& options, std::vector<std::string>& warnings);
 
-  /// False if `text` is not a time in the detected format. About 10 ns if the minute is that of the previous line.
+  /// Returns false if `text` is not a time in the detected format. About 10 ns within the minute of the previous line.
   bool read(std::string_view text, Timestamp& out);
 
   /// The time of the `round`-th reading of a log without a clock.
@@ -83,11 +83,11 @@ class StampReader {
   }
 
   [[nodiscard]] Kind kind() const { return kind_; }
-  /// True when the times are offsets from the epoch rather than dates.
+  /// Whether the times are offsets from the epoch rather than dates.
   [[nodiscard]] bool is_relative() const { return relative_; }
   /// The unit of the times: see Scale. Times of day count from the midnight before the first one.
   [[nodiscard]] const Scale& scale() const { return scale_; }
-  /// True for times of day: the date advances by one at each midnight.
+  /// Whether the times are times of day: the date advances by one at each midnight.
   [[nodiscard]] bool wraps() const { return kind_ == Kind::time_of_day; }
 
  private:
@@ -111,7 +111,7 @@ class StampReader {
   std::int64_t last_of_day_s_ = 0;
   bool cached_ = false;
   char prefix_[kPrefix] = {};
-  std::string suffix_;  ///< what follows the seconds: "", "Z", "+02:00"
+  std::string suffix_;  ///< text after the seconds: "", "Z", "+02:00"
   Timestamp minute_{};  ///< UTC of the cached prefix
 };
 
@@ -131,8 +131,8 @@ class EpochCounter {
  private:
   std::optional<std::uint64_t> last_;
   std::uint64_t epoch_ = 0;
-  std::uint64_t stride_ = 1;  ///< between the last two counts that rose
-  std::uint64_t before_ = 0;  ///< of all finished epochs
+  std::uint64_t stride_ = 1;  ///< difference between the last two counts that rose
+  std::uint64_t before_ = 0;  ///< sum of all finished epochs
 };
 
 }  // namespace vramtrack

@@ -1,4 +1,4 @@
-// Small scanners over untrusted bytes: trimming, lines, decimals, amounts of memory. They are pure and do not allocate;
+// Small scanners for untrusted bytes: trimming, lines, decimals, amounts of memory. They are pure and do not allocate;
 // they are inline because the CSV path runs them for every line.
 #pragma once
 
@@ -60,15 +60,15 @@ struct Decimal {
   std::uint32_t nano = 0;
   bool negative = false;
   bool has_fraction = false;
-  std::size_t length = 0;  ///< characters read
+  std::size_t length = 0;  ///< number of characters read
   [[nodiscard]] double value() const {
     const double magnitude = static_cast<double>(whole) + static_cast<double>(nano) * 1e-9;
     return negative ? -magnitude : magnitude;
   }
 };
 
-/// Reads a decimal at the start of `text`. `comma`: a decimal comma is accepted as well ("12,5").
-/// False when there is no number there, or it has more than 19 whole digits.
+/// Reads a decimal at the start of `text`. `comma`: a decimal comma is accepted as well ("12,5"). Returns false if
+/// there is no number there, or it has more than 19 whole digits.
 inline bool read_decimal(std::string_view text, Decimal& out, bool comma = false) {
   const char* p = text.data();
   const char* const end = p + text.size();
@@ -111,7 +111,7 @@ inline std::optional<double> number_in(std::string_view text, bool comma = false
   return number.value();
 }
 
-/// The entry of `counts` with the highest count; its end if it has none.
+/// The entry of `counts` with the highest count; the end iterator if it is empty.
 template <class Map>
 auto most_frequent(const Map& counts) {
   return std::max_element(counts.begin(), counts.end(),
@@ -123,7 +123,7 @@ inline std::uint64_t unit_bytes(std::string_view word) {
   return memory_unit(word);
 }
 
-/// True for the words that mean "no value": N/A, [Not Supported], [Insufficient Permissions], -, nan, ...
+/// Whether `text` is a word for "no value": N/A, [Not Supported], [Insufficient Permissions], -, nan, ...
 inline bool is_missing(std::string_view text) {
   if (text.empty() || text == "-") return true;
   if (text.front() == '[' && text.back() == ']') return true;

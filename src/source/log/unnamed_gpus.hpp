@@ -1,5 +1,5 @@
-// Readings of several GPUs: decides whether a column without a known title distinguishes them, or the order of their
-// rows, or the log must be refused. Treats rows of tables, JSON objects and lines of text alike.
+// Readings of several GPUs: decides whether a column without a known title or the order of their rows distinguishes
+// them, or the log must be refused. Treats rows of tables, JSON objects and lines of text alike.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace vramtrack {
 
-/// Readings closer together than this may be those of several GPUs, one after another.
+/// Readings closer together than this may come from several GPUs, one after another.
 inline constexpr double kTogether_s = 0.1;
 
 /// The readings of one index, or those that name no GPU, in log order.
@@ -30,17 +30,17 @@ class UnnamedReadings {
   std::vector<double> used_;
   std::vector<std::uint64_t> lines_;
   std::vector<std::size_t> groups_;  ///< number of readings at each time
-  double shortest_gap_s_ = 1e18;     ///< between two times
+  double shortest_gap_s_ = 1e18;     ///< shortest time between two readings with different times
   std::size_t shared_ = 0;           ///< readings with exactly the time of the previous one
-  std::uint64_t first_shared_ = 0;   ///< the line of the first one
+  std::uint64_t first_shared_ = 0;   ///< the line of the first such reading
 };
 
-/// The words for such readings in messages, and what is known about them.
+/// The words for such readings in messages, and the known facts about them.
 struct ReadingWords {
   std::string_view rows = "rows";  ///< the word for readings
   std::string of;                  ///< "name no GPU", "have the index '0'"
   std::string record;              ///< the advice: "record index or uuid of each GPU"
-  double grain_s = 1;              ///< grain_of_stamp() of their times
+  double grain_s = 1;              ///< grain_of_stamp() of the readings' times
 };
 
 /// The resolution of a time as written, in seconds: 60 for "14:34", 1 for "14:34:05,123" and for other times. Readings
@@ -49,43 +49,43 @@ double grain_of_stamp(std::string_view text);
 
 /// Whether the order of the readings may distinguish GPUs.
 enum class OrderEvidence : std::uint8_t {
-  may,         ///< the same number of readings at every time is enough
-  if_it_must,  ///< only if many readings share times: an index assigns them to one GPU
+  may,         ///< an equal number of readings at every time is enough
+  if_it_must,  ///< only if many readings share times, although an index assigns them to one GPU
   never,       ///< never
-  if_in_turn,  ///< times are step counts, which may repeat: only if the levels alternate
-  if_two,      ///< times are epochs with many readings of one GPU each: only if two levels alternate
+  if_in_turn,  ///< times are step counts, which may repeat, so only if the levels alternate
+  if_two,      ///< times are epochs with many readings of one GPU each, so only if two levels alternate
 };
 
-/// The number of GPUs that `readings` come from, in a fixed order. An Error if several GPUs cannot be distinguished:
-/// merging them into one series would hide the behaviour of each. `runs_begin_anew`: times are not dates, and go back
-/// where a program is restarted.
+/// The number of GPUs that `readings` come from, in a fixed order. Error: several GPUs cannot be distinguished; merging
+/// them into one series would hide the behaviour of each. `runs_begin_anew`: times are not dates, and go back when a
+/// program is restarted.
 Result<std::size_t> count_gpus_by_order(UnnamedReadings readings, OrderEvidence order, bool runs_begin_anew,
                                         const ReadingWords& words);
 
-/// An Error if rows without a time alternate between GPUs that they do not name.
+/// Returns an Error if rows without a time alternate between GPUs that they do not name.
 Status check_alternating(std::span<const double> used);
 
-/// Whether a column or key with this title may hold ids, although it does not say so: it is no count, and no measure.
+/// Whether a column or key with this title may hold ids that the title does not mention: no count and no measure.
 bool may_be_id(std::string_view title);
 
-/// Whether the values of a column distinguish the GPUs of a reading: in most readings each of them occurs once. Each
-/// has a digit ("B7", "3"): words are as often the phases of a program. `times` are those of the same rows, as written.
-/// `used`: their used memory, if times are steps, whose rows may be those of parts of a step: then each value must keep
-/// to a level of its own; else empty.
+/// Whether the values of a column distinguish the GPUs in a reading: each occurs once in most readings. Each must have
+/// a digit ("B7", "3"), because words are as often the phases of a program. `times` are those of the same rows, as
+/// written. `used` is their used memory if times are steps, because the rows may then be parts of a step: each value
+/// must keep to a level of its own; otherwise `used` is empty.
 bool goes_round(std::span<const std::string_view> values, std::span<const std::string_view> times,
                 std::span<const double> used = {});
 
-/// Whether the values of a column number GPUs: they count through them (behaves_like_index()) or go round. Machines and
-/// jobs number their GPUs each from 0: `owners` has the machine or job of the same rows, or is empty, and the values
-/// may also do so among the rows of each. `times` as above; `has_time`: they are not empty.
+/// Whether the values of a column number GPUs: they count through them (behaves_like_index()) or go round. Each machine
+/// and job numbers its GPUs from 0: `owners` has the machine or job of the same rows, or is empty, and the values may
+/// do so among the rows of each. `times` as above; `has_time`: they are not empty.
 bool numbers_gpus(std::span<const std::string_view> values, std::span<const std::string_view> times,
                   std::span<const std::string> owners, bool has_time);
 
-/// Whether numbers under a title that names machines only repeat the ids of GPUs: each of several goes with an id of
-/// its own, as rocm-smi's "Node ID" of each device. `ids` are those of the same rows. Other texts are names. O(rows).
+/// Whether numbers under a title that names machines only repeat the GPUs' ids: each of several goes with an id of its
+/// own, like rocm-smi's "Node ID" per device. `ids` are those of the same rows. Other texts are names. O(rows).
 bool repeat_ids(std::span<const std::string_view> numbers, std::span<const std::string_view> ids);
 
-/// The warnings about readings whose GPUs are known by such a column, or by their order, and why a row is left out.
+/// The warnings about readings with GPUs that such a column or their order identifies, and why a row is omitted.
 std::string distinguished_by(std::string_view title);
 std::string distinguished_by_order(std::size_t gpus);
 std::string reading_of_another_size(std::size_t rows, std::size_t gpus);
@@ -94,8 +94,8 @@ std::string reading_of_another_size(std::size_t rows, std::size_t gpus);
 /// the previous row. 1: a single series, or too few values (under 32).
 std::size_t count_interleaved(std::span<const double> values);
 
-/// Whether `values` go through `n` levels in turn, as count_interleaved() finds it: for readings that are known to have
-/// `n` values each, a dozen values suffice.
+/// Whether `values` go through `n` levels in turn, by the rule of count_interleaved(). For readings that are known to
+/// have `n` values each, a dozen values suffice.
 bool alternate(std::span<const double> values, std::size_t n);
 
 /// Whether the readings are two series merged by time, each with its own clock: two separate paths through the values
