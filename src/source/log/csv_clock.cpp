@@ -184,7 +184,7 @@ std::vector<double> amounts_of(const Rows& rows, const ColumnPlan& plan, bool co
   return used;
 }
 
-/// The first column that distinguishes the GPUs of a reading, although its title does not say so; -1: none.
+/// The first column that distinguishes the GPUs of a reading, although not by its title; -1 if there is none.
 int find_id(const Rows& rows, const ColumnPlan& plan, bool comma) {
   if (!plan.has_header || plan.time < 0) return -1;
   const std::vector<std::string_view> titles = titles_of(plan);

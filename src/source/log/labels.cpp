@@ -46,7 +46,7 @@ std::optional<LastSeparator> last_separator(std::string_view text) {
 
 namespace {
 
-/// "Reserving 805 MB", "Allocating": the amount by which memory in use grows.
+/// Whether the word is like that in "Reserving 805 MB": the amount is the growth of the memory in use.
 bool is_event(std::string_view word) {
   constexpr std::string_view kEnding = "ing";
   if (word.size() <= kEnding.size() + 3 || !logtext::same_letters(word.substr(word.size() - kEnding.size()), kEnding))

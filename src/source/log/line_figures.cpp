@@ -267,7 +267,7 @@ class FigureFinder {
       if (pair) ++i;
       return;
     }
-    if (is_of_other_name(i)) {  // the name that contains it belongs to the next number
+    if (is_of_other_name(i)) {  // the text around it belongs to the next number
       if (i + 1 < numbers_.size() && std::none_of(after(i).begin(), after(i).end(), is_letter)) {
         changed_ = context;
         changed_end_ = i + 1;
@@ -462,7 +462,7 @@ class FigureFinder {
     return true;
   }
 
-  /// The elements of a list have different roles if its label says so; otherwise they belong to several GPUs.
+  /// The elements of a list have different roles if its label names them; otherwise they belong to several GPUs.
   void end_list() {
     if (elements_.size() > 1) {
       const std::vector<Meaning> roles = roles_in_order(last_->text, elements_.size());
@@ -535,7 +535,7 @@ class FigureFinder {
   std::vector<std::size_t> elements_;  ///< the first figure of each element in the current list
   bool in_brackets_ = false;           ///< the list is in brackets
   bool have_units_ = false;            ///< its elements have units
-  std::optional<Context> changed_;     ///< of an amount that changed to the next one, or of a number that is not one
+  std::optional<Context> changed_;     ///< context of an amount that changed to the next one, or of a non-amount
   std::size_t changed_end_ = 0;
   bool has_pair_of_gpu_ = false;
   std::vector<std::pair<std::size_t, std::size_t>>

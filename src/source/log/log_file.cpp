@@ -284,7 +284,7 @@ void LogFile::order() {
   const auto cut = std::upper_bound(waiting_.begin(), waiting_.end(), until,
                                     [](Timestamp t, const Sample& s) { return t < s.time; });
   for (auto it = waiting_.begin(); it != cut; ++it) {
-    // A sample later than the hold allows: if only slightly late, it gets the time up to which samples were delivered.
+    // A sample beyond the hold, if only slightly late, gets the time up to which samples were delivered.
     if (it->time < complete_until_ && complete_until_ - it->time <= std::chrono::seconds{60})
       it->time = complete_until_;
     samples.push_back(*it);

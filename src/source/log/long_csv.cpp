@@ -1,4 +1,4 @@
-// Tables with one figure per row, whose name is in a column: each row is rewritten as a JSON object and read like those
+// Tables with one figure per row, and its name in a column: each row is rewritten as a JSON object and read like those
 // of `scalars`.
 //
 //   #datatype,string,long,dateTime:RFC3339,double,string,string,string      (InfluxDB's annotated CSV)
@@ -40,7 +40,7 @@ struct LongPlan {
   bool names_gpu = false;            ///< a label is a GPU's index, UUID or PCI bus id
 };
 
-/// The first title that is one of `names`, in their order; nullopt: there is none.
+/// The first title that is one of `names`, in their order; nullopt if there is none.
 std::optional<std::size_t> find_title(const std::vector<std::string>& titles,
                                       std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names)
@@ -49,7 +49,7 @@ std::optional<std::size_t> find_title(const std::vector<std::string>& titles,
   return std::nullopt;
 }
 
-/// The columns according to a header of such a table; nullopt: not such a header.
+/// The columns according to the header of such a table; nullopt if it is not such a header.
 std::optional<LongPlan> read_header(std::string_view line) {
   LongPlan out;
   out.header = trim(line);
@@ -97,7 +97,7 @@ bool is_json_number(std::string_view text) {
   return logtext::number_in(text) && text.front() != '+' && text.front() != '.' && text.back() != '.';
 }
 
-/// The row as a JSON object; nothing if it has no time or name.
+/// Appends the row as a JSON object, or nothing if it has no time or name.
 void append_json(const std::vector<std::string_view>& row, const LongPlan& plan, std::string& out) {
   const std::string_view time = row[plan.time];
   if (row[plan.name].empty() || time.empty()) return;
@@ -110,9 +110,9 @@ void append_json(const std::vector<std::string_view>& row, const LongPlan& plan,
   out += json_string(row[plan.name]) + ": " + std::string(row[plan.value]) + (plan.measurement ? "}}" : "}");
 }
 
-/// Labels that distinguish the GPUs of a reading say which they are (see scalars.cpp): no doubt is left about them.
+/// Removes labels that distinguish the GPUs of a reading from the unknown ones: they are ids (see scalars.cpp).
 void leave_out_ids(std::string_view head, LongPlan& plan) {
-  std::map<std::string, std::vector<std::vector<std::string>>, std::less<>> rows;  // by the name of the figure
+  std::map<std::string, std::vector<std::vector<std::string>>, std::less<>> rows;  // by the figure's name
   std::vector<std::string_view> row;
   while (!head.empty()) {
     split_fields(trim(logtext::take_line(head)), plan.delimiter, row);
@@ -131,7 +131,7 @@ void leave_out_ids(std::string_view head, LongPlan& plan) {
   });
 }
 
-/// Reasons to doubt that rows belong to one GPU or one table.
+/// Reasons to doubt that all rows belong to one GPU or one table.
 class Doubts {
  public:
   explicit Doubts(LongPlan plan) : plan_(std::move(plan)) {}
@@ -223,8 +223,8 @@ const LogFormatInfo long_csv_log_format{"long-csv",
                                         each_line_is_a_record,
                                         false};
 
-// A metric file of MLflow's file store, mlruns/EXPERIMENT/RUN/metrics/NAME: "milliseconds value step" on each line.
-// Only the file name says what the values are: system/gpu_0_memory_usage_megabytes.
+// A metric file in MLflow's file store, mlruns/EXPERIMENT/RUN/metrics/NAME: "milliseconds value step" on each line.
+// Only the file's name shows what the values mean: system/gpu_0_memory_usage_megabytes.
 namespace {
 
 using logtext::take_word;
@@ -258,7 +258,7 @@ std::string_view metric_of(std::string_view path) {
   return path.substr(path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/') + 1);
 }
 
-/// The percentages that MLflow records with the amounts, in the file beside theirs, by their time in ms.
+/// The percentages that MLflow records with the amounts, in the file next to theirs, by their time in ms.
 struct MlflowPercentages {
   std::string name;  ///< as JSON; empty: there are none
   std::map<std::int64_t, double> values;
@@ -266,7 +266,7 @@ struct MlflowPercentages {
 
 MlflowPercentages percentages_beside(const std::string& path, std::string_view name) {
   constexpr std::string_view kAmounts = "megabytes";
-  constexpr std::size_t kMostBytes = 1U << 20U;  // the capacity follows from a few of them
+  constexpr std::size_t kMostBytes = 1U << 20U;  // a few of them determine the capacity
   MlflowPercentages out;
   if (!name.ends_with(kAmounts) || !path.ends_with(kAmounts)) return out;
   const auto of_percent = [&](std::string_view text) {
@@ -282,7 +282,7 @@ MlflowPercentages percentages_beside(const std::string& path, std::string_view n
   return out;
 }
 
-/// The rows as JSON objects, one per line, with the value under `name`, and the percentage of its time.
+/// The rows as JSON objects, one per line, with the value under `name` and the percentage at the same time.
 std::string mlflow_as_json(std::string_view lines, const std::string& name, const MlflowPercentages& percentages) {
   std::string out;
   while (!lines.empty()) {
@@ -326,7 +326,7 @@ Result<std::unique_ptr<LogParser>> make_mlflow(const LogHead& head) {
         fmt::format("the name of the metric, '{}', is not that of a GPU's used memory; expected a file such as "
                     "metrics/system/gpu_0_memory_usage_megabytes, or give {} if the values are memory",
                     logtext::excerpt(name), name_of(Option::unit)));
-  if (!is_used) name = "gpu_memory_used";  // the user declares it to be memory
+  if (!is_used) name = "gpu_memory_used";  // the user has declared that it is memory
   return make_rewritten(head,
                         {[key = json_string(name), percentages = percentages_beside(std::string(head.file), name)](
                              std::string_view lines) { return mlflow_as_json(lines, key, percentages); }},

@@ -110,7 +110,7 @@ std::string_view count_word(Meaning meaning) {
 }
 
 std::uint64_t written_unit(std::string_view word) {
-  // Runs for every word of every line of text: units begin with these letters, and are at most this long.
+  // Called for every word in every line of text: units begin with these letters, and are at most this long.
   constexpr std::string_view kFirst = "mMgGkKbBtT\xd0";
   constexpr std::size_t kLongest = 9;
   if (word.empty() || word.size() > kLongest || kFirst.find(word.front()) == std::string_view::npos) return 0;

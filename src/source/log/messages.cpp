@@ -13,7 +13,7 @@ namespace vramtrack {
 
 namespace {
 
-/// Each message contains one of these in this spelling, so that most lines are ruled out quickly.
+/// Each message contains one of these in this spelling, which rules out most lines quickly.
 constexpr std::array<std::string_view, 19> kRoots = {"xit",       "XIT",       "kill", "Kill",  "KILL", "gnal", "SIG",
                                                      "rmin",      "died",      "DIED", "start", "gmen", "mped", "rrupt",
                                                      "DiedError", "DeadError", "CANC", "oom",   "abort"};
@@ -69,7 +69,7 @@ bool is_of_slurm(std::string_view text) {
          (text.find("*** ") != std::string_view::npos && text.find(" cancelled ") != std::string_view::npos);
 }
 
-/// As a shell reports a child: "Killed", "train.sh: line 3: 4711 Killed python train.py", "[1]+ Terminated".
+/// Whether a shell reports a child: "Killed", "train.sh: line 3: 4711 Killed python train.py", "[1]+ Terminated".
 bool is_of_shell(std::string_view line) {
   for (const std::string_view word : {"Killed", "Terminated"}) {
     const std::size_t at = line.find(word);
@@ -99,7 +99,7 @@ bool reports_end(std::string_view line) {
 
 namespace {
 
-/// Each message has one of these, so that most other lines are ruled out quickly.
+/// Each message has one of these, which rules out most other lines quickly.
 constexpr std::string_view kMemory = "memory";  // after "of "
 constexpr std::array<std::string_view, 9> kMarks = {kMemory,
                                                     " OOM ",
@@ -123,7 +123,7 @@ bool may_be_message(std::string_view line) {
 bool reports_out_of_memory(std::string_view line) {
   if (!may_be_message(line)) return false;
   for (const explain::Message& message : explain::read_messages(line))
-    // A line that does not name the memory's owner says nothing about a GPU.
+    // A line that does not name the memory's owner does not show that a GPU is meant.
     if (message.wording->role == explain::Role::device && message.wording->name != "statement") return true;
   return false;
 }
@@ -131,7 +131,7 @@ bool reports_out_of_memory(std::string_view line) {
 std::string why_out_of_memory(std::string_view line) {
   const auto explanation = explain::explain(explain::read_messages(line));
   if (!explanation || explanation->cause == explain::Cause::unknown) return "";
-  // The readings, not the message alone, show whether the need had grown.
+  // The readings, not the message alone, show whether the need has grown.
   const bool is_own_need = explanation->cause == explain::Cause::too_big || explanation->cause == explain::Cause::full;
   return is_own_need ? explanation->because : explain::headline(*explanation, "");
 }
@@ -149,7 +149,7 @@ std::optional<std::uint32_t> number_behind(std::string_view line, std::initializ
   return std::nullopt;
 }
 
-/// Who limits a program whose message gives only the limit itself.
+/// The owner of the limit in a message that gives only the limit itself.
 std::string limit_owner(std::string_view line, const explain::Wording& wording) {
   if (wording.program.starts_with("PyTorch")) return "PyTorch's per_process_memory_fraction";
   if (logtext::lower(line).find("hami") != std::string::npos) return "HAMi's CUDA_DEVICE_MEMORY_LIMIT";
@@ -160,12 +160,12 @@ std::string limit_owner(std::string_view line, const explain::Wording& wording) 
 
 std::optional<NamedLimit> limit_of_message(std::string_view line) {
   using explain::Figure;
-  constexpr double kMostBytes = 1e18;  // more than any machine has, and still convertible
+  constexpr double kMostBytes = 1e18;  // more than any machine has, but still convertible
   for (const explain::Message& message : explain::read_messages(line)) {
     const explain::Figures& f = message.figures;
     const auto allowed = f.get(Figure::allowed);
     if (message.wording->role != explain::Role::device || !allowed || *allowed < 1) continue;
-    // A limit on a single request is not a limit on memory held.
+    // A limit on a single request does not limit the memory held.
     auto held = f.get(Figure::reserved);
     if (!held && f.get(Figure::allocated)) held = *f.get(Figure::allocated) + f.get(Figure::unallocated).value_or(0);
     if (!held) held = f.get(Figure::used);
@@ -194,7 +194,7 @@ NamedProcesses processes_of_message(std::string_view line) {
 }
 
 bool reports_host_kill(std::string_view line) {
-  /// Those that end programs, or report what was ended.
+  /// Programs that kill others, or report what was killed.
   constexpr std::array<std::string_view, 9> kWhoEnds = {"Linux", "systemd", "earlyoom",   "Slurm", "PBS",
                                                         "LSF",   "Docker",  "Kubernetes", "Ray"};
   for (const explain::Message& message : explain::read_messages(line))

@@ -1,6 +1,6 @@
-// Rows below a '#' header that gives the meaning of their values: `nvidia-smi dmon`, one row per GPU and reading,
-// `pmon`, one per process, with "-" for a GPU without processes, and `dcgmi dmon`, with a time if the user put one
-// before each row (| ts '%F %T'). Their MB are 2^20 bytes.
+// Rows below a '#' header that names their values: `nvidia-smi dmon`, one row per GPU and reading, `pmon`, one per
+// process, with "-" for a GPU without processes, and `dcgmi dmon`, with a time if the user put one before each row (|
+// ts '%F %T'). Their MB are 2^20 bytes.
 //
 //   # gpu        pid  type    sm    fb   command               #Entity   FBTTL        FBUSD
 //   # Idx          #   C/G     %    MB   name                  ID
@@ -48,7 +48,7 @@ constexpr Title kTitles[] = {{"date", What::date},
 
 struct Header {
   std::vector<Title> columns;
-  bool by_entity = false;  ///< dcgmi's: rows begin with "GPU 0", which the columns do not count
+  bool by_entity = false;  ///< the layout of dcgmi: rows begin with "GPU 0", which the columns do not count
 
   [[nodiscard]] int at(What what) const {
     const auto it = std::find_if(columns.begin(), columns.end(), [what](const Title& t) { return t.what == what; });
@@ -67,7 +67,7 @@ std::string_view take(std::string_view& rest) {
   return word;
 }
 
-/// "# gpu pwr ...", "#Entity FBUSD", which may follow a time; nullopt for the units line and anything else.
+/// "# gpu pwr ...", "#Entity FBUSD", possibly after a time; nullopt for the line of units and anything else.
 std::optional<Header> read_header(std::string_view line) {
   const std::size_t at = line.find('#');
   if (at == std::string_view::npos) return std::nullopt;
@@ -83,7 +83,7 @@ std::optional<Header> read_header(std::string_view line) {
     const auto* const known =
         std::find_if(std::begin(kTitles), std::end(kTitles), [&](const Title& t) { return t.name == name; });
     const Title title = known == std::end(kTitles) ? Title{} : *known;
-    // nvidia-smi's titles are lower case, except those of the time: a heading "# GPU usage of ..." is not a header.
+    // nvidia-smi's titles are lower case, except those of the time: "# GPU usage of ..." is a heading, not a header.
     if (!out.by_entity && name != word && title.what != What::date && title.what != What::time) return std::nullopt;
     out.columns.push_back(out.has(title.what) ? Title{} : title);
   }
@@ -114,7 +114,7 @@ struct Row {
   }
 };
 
-/// Cuts "2026-03-01 10:00:00 GPU-I 0  4864  10"; false: no GPU is named.
+/// Splits "2026-03-01 10:00:00 GPU-I 0 4864 10"; returns false if no GPU is named.
 bool cut_entity_row(std::string_view line, Row& row) {
   const std::size_t at = line.find("GPU");
   if (at == std::string_view::npos || (at > 0 && !logtext::is_space(line[at - 1]))) return false;
@@ -128,7 +128,7 @@ bool cut_entity_row(std::string_view line, Row& row) {
   return true;
 }
 
-/// Cuts a row into words (separated by spaces, tabs or commas); the command, which comes last, keeps its spaces.
+/// Splits a row into words (separated by spaces, tabs or commas); the command, which comes last, keeps its spaces.
 bool cut_row(std::string_view line, const Header& header, Row& row) {
   row.stamp.clear();
   row.values.clear();
@@ -168,15 +168,15 @@ class MonitorRows final : public DumpLines {
   Header header_;
   bool of_processes_ = false;
   Row row_;
-  int gpu_ = -1;                       ///< of the row before
-  std::vector<std::string> pids_;      ///< of the GPU, in the current round
-  std::vector<LogDevice> listed_;      ///< GPUs whose processes the current round lists
-  std::optional<Timestamp> time_;      ///< of the current round
-  std::uint64_t fit_ = 0, unfit_ = 0;  ///< lines with the header's columns, and others
+  int gpu_ = -1;                       ///< GPU of the previous row
+  std::vector<std::string> pids_;      ///< on the GPU, in the current round
+  std::vector<LogDevice> listed_;      ///< GPUs with their processes listed in the current round
+  std::optional<Timestamp> time_;      ///< time of the current round
+  std::uint64_t fit_ = 0, unfit_ = 0;  ///< lines with the header's columns, and other lines
   std::string first_unfit_;
 };
 
-/// Whether the row just cut begins a new round, if there is no clock: the GPUs restart, or a process repeats.
+/// Whether the row just split begins a new round, if there is no clock: the GPUs start again, or a process repeats.
 bool MonitorRows::begins_round() {
   const int gpu = *row_.gpu->index;
   const std::string pid(row_.at(header_.at(What::pid)));
@@ -216,7 +216,7 @@ void MonitorRows::read_line(std::string_view line, std::uint64_t number, bool wh
   of_processes_ ? read_process(rows) : read_device(rows);
 }
 
-/// Sets the time of the row, and ends the round before it if it begins another; false if it has no readable time.
+/// Sets the time of the row, and ends the previous round if it starts a new one; returns false if no time can be read.
 bool MonitorRows::read_round(std::string_view text, LogRows& rows) {
   if (header_.by_entity && (readings_.clock().counts() || row_.stamp.empty())) return true;
   if (readings_.clock().counts()) {
@@ -251,7 +251,7 @@ void MonitorRows::read_device(LogRows& rows) {
                                        : what == What::share    ? std::optional(Field::busy)
                                        : what == What::received ? std::optional(Field::received)
                                                                 : std::nullopt;
-    constexpr std::size_t kBlankDigits = 16;  // DCGM's own marks of missing values are just below 2^63
+    constexpr std::size_t kBlankDigits = 16;  // DCGM's own marks for missing values are just below 2^63
     if (what == What::busy) readings_.set_busy(std::nullopt, *row_.gpu, text, rows);
     if (field && text.size() < kBlankDigits)
       readings_.set_text(std::nullopt, *row_.gpu, *field, text, unit, rows.line, rows);

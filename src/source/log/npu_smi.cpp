@@ -1,4 +1,4 @@
-// The table of `npu-smi info` (Ascend), dumped in a loop; it prints no time. Two rows per chip, then the processes:
+// The table of `npu-smi info` (Ascend), printed in a loop without a time. Two rows per chip, then the processes:
 //
 //   | NPU   Name    | Health        | Power(W)    Temp(C)           Hugepages-Usage(page)|
 //   | Chip          | Bus-Id        | AICore(%)   Memory-Usage(MB)  HBM-Usage(MB)        |
@@ -24,8 +24,8 @@ struct Pair {
   std::uint64_t used = 0, total = 0;
 };
 
-/// The last "used / total" in a cell whose total is not zero: a chip has device memory or HBM, and prints 0 / 0 for
-/// the other.
+/// The last "used / total" in a cell with a total that is not zero: a chip has device memory or HBM, and prints 0 / 0
+/// for the other.
 std::optional<Pair> last_pair(std::string_view cell) {
   while (true) {
     const std::size_t slash = cell.find_last_of('/');
@@ -82,7 +82,7 @@ class NpuSmi final : public DumpParser<LineReader> {
     listed_npus_.clear();
   }
 
-  /// NPU and chip together are the identity: the bus id is not unique on cards with two chips.
+  /// NPU and chip together identify a chip, because the bus id is not unique on cards with two chips.
   static LogDevice chip(int npu, int chip) {
     LogDevice device;
     if (chip == 0)
@@ -136,9 +136,9 @@ class NpuSmi final : public DumpParser<LineReader> {
     readings_.list_process(chip(*npu, *chip_number), std::move(process), rows);
   }
 
-  std::optional<int> npu_;  ///< of the upper row
+  std::optional<int> npu_;  ///< NPU of the upper row
   std::string name_;
-  std::vector<std::pair<int, LogDevice>> chips_;  ///< of this dump, with their NPU
+  std::vector<std::pair<int, LogDevice>> chips_;  ///< chips in this dump, with their NPU
   std::vector<int> listed_npus_;                  ///< NPUs whose processes were listed since the last separator line
   bool in_processes_ = false;
 };

@@ -13,9 +13,9 @@ constexpr std::size_t kPeriodNumerator = 3;
 constexpr std::size_t kPeriodDenominator = 4;
 /// With more than one backward step for every 3 forward steps, the forward steps do not show the period.
 constexpr std::uint64_t kShuffledShare = 3;
-/// A log that lists its newest rows first may have jitter too: at most one forward step for every 4 backward steps.
+/// A log that lists its newest rows first may have jitter, too: at most one forward step per 4 backward steps.
 constexpr std::uint64_t kRiseShare = 4;
-/// If it holds times of day, it also steps forward once a day: at most once for every 16 backward steps.
+/// If its times are times of day, it also steps forward once a day: at most once per 16 backward steps.
 constexpr std::uint64_t kMidnightShare = 16;
 /// In the log of a single clock, no backward step spans more than this share of the log.
 constexpr double kMostOfTheLog = 0.9;
@@ -33,7 +33,7 @@ bool OrderSurvey::Direction::see(std::size_t series, std::int64_t time) {
   Last& mine = last[series];
   const bool known = mine.stretch == stretch;
   if (known && mine.furthest - time > kClockJitter.count()) {
-    // All series start a new stretch: if the others step back here, that is the same step.
+    // All series start a new stretch: if the others also step back here, it is the same step.
     ++steps;
     mine = {time, ++stretch};
     furthest = time;

@@ -12,7 +12,7 @@
 namespace vramtrack {
 namespace {
 
-/// Recognises logs whose every line is this message; `head` has at least one non-blank line.
+/// Recognises logs that repeat only this message; `head` has at least one non-blank line.
 Evidence recognise_no_processes(std::string_view head) {
   bool has_message = false;
   while (!head.empty()) {
@@ -51,11 +51,11 @@ struct Found {
   std::optional<LinePrefix> prefix{};
 };
 
-/// Beyond this, no screen is searched for: reading this far takes a second or two.
+/// Screens are not searched for beyond this; reading this far takes a second or two.
 constexpr std::uint64_t kFurthestBytes = 64 * kBytesPerMiB;
 
 /// A job may write a lot before a tool prints its first screen: recognises the first later part of the file that
-/// contains one, and keeps it as the head.
+/// contains a screen, and keeps it as the head.
 std::optional<Found> find_later(PlannedFile& planned) {
   auto lines = LineInput::open(planned.opened_as());
   if (!lines) return std::nullopt;
@@ -92,16 +92,16 @@ bool is_readable_again(const std::string& path) {
   return path != "-" && std::filesystem::is_regular_file(path, ignored);
 }
 
-/// A screen may follow a prefix that a logger put before each of its lines; screens are read by how their lines begin.
-/// A screen without the prefix between lines with it is left to choose_format().
+/// A screen may follow a prefix that a logger put before each of its lines; screens are recognised by how their lines
+/// begin. A screen without the prefix, between lines with it, is left to choose_format().
 std::optional<Found> find_screen_behind_prefix(Trials& as_is) {
   const std::string_view text = as_is.head().text;
   auto prefix = LinePrefix::find(text);
   if (!prefix) return std::nullopt;
   auto trials = std::make_unique<Trials>(as_is, prefix->strip_lines(text));
-  const LogFormatInfo* const screen = screen_in(trials->head().text);  // which asks five formats instead of all
+  const LogFormatInfo* const screen = screen_in(trials->head().text);  // it tries five formats instead of all
   if (screen == nullptr) return std::nullopt;
-  // A screen without its own time gets that of the prefix.
+  // A screen without its own time gets the time in the prefix.
   const auto& untimed = trials->of(*screen).parser;
   if (prefix->has_time() && untimed && untimed->clock_is_relative()) {
     prefix->keep_times();
@@ -113,16 +113,16 @@ std::optional<Found> find_screen_behind_prefix(Trials& as_is) {
   const std::size_t readings = trials->readings_of(format);
   const bool is_also_as_is = format.recognise(text) != Evidence::none && as_is.readings_of(format) >= readings;
   if (readings == 0 || is_also_as_is) return std::nullopt;
-  // If it has no time even so, it is read as lines with that of the prefix.
+  // If it still has no time, it is read as lines with the time in the prefix.
   if (prefix->has_time() && trials->of(format).parser->clock_is_relative())
     if (const Trial* const lines = as_prose(as_is, format); lines != nullptr && !lines->parser->clock_is_relative())
       return std::nullopt;
   return Found{std::move(trials), &format, std::move(prefix)};
 }
 
-/// kubectl logs --timestamps and docker logs -t put a time before each line of a table. Below titles with a time or a
-/// count of their own, that is the clock; before rows that a tool prints without titles ("10:00:00 4000 MiB, 24576
-/// MiB") the time becomes their first column. `is_read`: the log is recognised as it is.
+/// kubectl logs --timestamps and docker logs -t put a time before each line of a table. Titles with a time or a count
+/// of their own have the clock; before rows that a tool prints without titles ("10:00:00 4000 MiB, 24576 MiB"), the
+/// time becomes their first column. `is_read`: the log is recognised without changes.
 std::optional<Found> find_table_behind_time(const Trials& as_is, bool is_read) {
   const std::string_view text = as_is.head().text;
   auto prefix = LinePrefix::find_time(text);
@@ -146,7 +146,7 @@ std::optional<Found> find_table_behind_time(const Trials& as_is, bool is_read) {
   return Found{std::move(trials), *format, std::move(prefix)};
 }
 
-/// The format of a file that begins with `text`: of its lines as they are, or behind a prefix, or only further on.
+/// The format of a file that begins with `text`: of its lines as they are, or after a prefix, or only further on.
 Result<Found> find_format(std::string_view text, PlannedFile& planned) {
   const LogHead head{text, planned.shown, &planned.options, &planned.zone};
   auto as_is = std::make_unique<Trials>(head, planned.head_reads);
@@ -162,11 +162,11 @@ Result<Found> find_format(std::string_view text, PlannedFile& planned) {
   return fail(fmt::format("{}: {}", planned.shown, format.error().message));
 }
 
-/// The trial that read the head. Where the format reads nothing from it, the lines may be text: their figures are read
+/// The trial that read the head. If the format reads nothing from it, the lines may be text, with figures that are read
 /// by the words beside them.
 Trial& read_head(const Found& found, const LogOptions& options) {
   Trial& trial = found.trials->of(*found.format);
-  // Only at the end of a dump is it known to be complete. Screens have been compared with the surrounding text by now.
+  // A dump is known to be complete only at its end. Screens have been compared with the surrounding text by now.
   const bool is_silent = dynamic_cast<const RowsWithoutFigures*>(trial.parser.get()) != nullptr;
   const bool has_reading =
       is_silent || (found.format->is_screen ? !trial.rows().samples.empty() : trial.has_complete_reading());
@@ -175,7 +175,7 @@ Trial& read_head(const Found& found, const LogOptions& options) {
   return prose != nullptr && prose->has_complete_reading() ? *prose : trial;
 }
 
-/// What the head shows of the whole log. An Error: it cannot be read.
+/// What the head shows about the whole log. Error: it cannot be read.
 Result<DetectedLog> detected_log(Trial& trial, const std::string& shown) {
   const LogParser& parser = *trial.parser;
   DetectedLog detected;
@@ -197,7 +197,7 @@ Result<DetectedLog> detected_log(Trial& trial, const std::string& shown) {
   return detected;
 }
 
-/// In what order the log must be read. A stream in order is kept, since it cannot be opened again.
+/// Finds the order in which the log must be read. A stream in order is kept, since it cannot be opened again.
 Status find_order(PlannedFile& planned, std::unique_ptr<LineInput> lines, std::string_view head, bool clock_wraps) {
   if (!is_readable_again(planned.path)) {
     const OrderSurvey survey = survey_head(planned, head);

@@ -38,7 +38,7 @@ class RecordedSource final : public Source {
     const auto first_event = static_cast<std::ptrdiff_t>(out.events.size());
     for (const auto& file : files_) {
       const auto samples = file->samples.begin() + static_cast<std::ptrdiff_t>(file->taken_samples);
-      // A single file is in order already; several are cut at the time that the slowest of them has reached.
+      // A single file is already in order; several are cut at the time that the slowest of them has reached.
       const auto cut = files_.size() == 1 ? file->samples.end()
                                           : std::upper_bound(samples, file->samples.end(), until,
                                                              [](Timestamp t, const Sample& s) { return t < s.time; });
@@ -100,7 +100,7 @@ bool earlier_log(const LogTimes& a, const LogTimes& b) {
   return a.earliest != b.earliest ? a.earliest < b.earliest : a.latest < b.latest;
 }
 
-/// Whether one ends before, or exactly when, the other begins.
+/// Whether one file ends before the other begins, or exactly then.
 bool are_apart(const PlannedFile& a, const PlannedFile& b) {
   const LogTimes& first = std::min(a.times, b.times, earlier_log);
   const LogTimes& second = &first == &a.times ? b.times : a.times;
@@ -108,7 +108,7 @@ bool are_apart(const PlannedFile& a, const PlannedFile& b) {
          first.latest - second.earliest <= kClockJitter;
 }
 
-/// A GPU that both contain, by UUID or PCI bus id, if both are files with dates and of one kind; otherwise nullptr.
+/// A GPU in both, by UUID or PCI bus id, if both are files with dates and of one kind; otherwise nullptr.
 const LogDevice* shared_device(const PlannedFile& a, const PlannedFile& b) {
   for (const PlannedFile* file : {&a, &b})
     if (file->is_stream() || file->detected.relative || !file->times.has_samples) return nullptr;
@@ -152,9 +152,9 @@ std::string overlap(const PlannedFile& a, const PlannedFile& b, const LogDevice&
       a.shown, b.shown, name_of(shared), moment(from), moment(to));
 }
 
-/// Files that continue one another: logs of one GPU (by UUID or PCI bus id) whose times do not overlap. An Error if
-/// they do. Files that have no GPU in common may overlap, even if a third one has the GPUs of both: then it is unclear
-/// which continues which, and they stay separate.
+/// Groups files that continue one another: logs of one GPU (by UUID or PCI bus id) with times that do not overlap. An
+/// Error if they do. Files without a common GPU may overlap, even if a third one has the GPUs of both: it is then
+/// unclear which of them it continues, and they stay separate.
 Result<Groups> find_continuations(const std::vector<std::unique_ptr<PlannedFile>>& files) {
   Groups logs(files.size());
   for (std::size_t i = 0; i < files.size(); ++i)
@@ -198,7 +198,7 @@ Result<std::vector<std::size_t>> logs_of(const std::vector<std::unique_ptr<Plann
                                          std::size_t process) {
   const PlannedFile& p = *files[process];
   if (lists_no_process(p)) {
-    // That no process was visible can be reported with any of the others.
+    // The fact that no process was visible can be reported with any of the others.
     for (std::size_t i = 0; i < files.size(); ++i)
       if (!lists_no_process(*files[i])) return std::vector<std::size_t>{i};
     return std::vector<std::size_t>{};
@@ -251,7 +251,7 @@ Result<std::vector<std::size_t>> logs_of(const std::vector<std::unique_ptr<Plann
   return joined;
 }
 
-/// A log whose card reports no figure adds nothing to a list of processes, which has them.
+/// Removes the logs of cards that report no figure: they add nothing to a list of processes, which has figures.
 Status set_aside(std::vector<std::unique_ptr<PlannedFile>>& files) {
   const auto has_none = [](const auto& file) { return !file->detected.not_reported.empty(); };
   const auto silent = std::find_if(files.begin(), files.end(), has_none);
@@ -335,7 +335,7 @@ Result<std::vector<Recording>> plan_recordings(const std::vector<std::string>& p
 
 namespace {
 
-/// One scale cannot have both percentages and bytes.
+/// Returns an Error for both percentages and bytes, which cannot share a scale.
 Status check_units(const std::vector<std::vector<std::unique_ptr<PlannedFile>>>& logs) {
   const PlannedFile* of[2] = {nullptr, nullptr};
   for (const auto& log : logs)
@@ -349,7 +349,7 @@ Status check_units(const std::vector<std::vector<std::unique_ptr<PlannedFile>>>&
                   of[0]->shown, of[1]->shown, vramtrack::name_of(Option::capacity)));
 }
 
-/// Times of day without dates count from one zero, the same in all logs of a recording; nullopt: there are none.
+/// Times of day without dates count from one zero, the same in all logs of a recording; nullopt if there are none.
 std::optional<Timestamp> earliest_begin(const std::vector<std::vector<std::unique_ptr<PlannedFile>>>& logs) {
   std::optional<Timestamp> begin;
   for (const auto& log : logs)

@@ -11,10 +11,10 @@
 namespace vramtrack {
 namespace {
 
-/// A record is held in memory; no dump of a real machine is larger.
+/// A record is held in memory; no dump from a real machine is larger.
 constexpr std::size_t kMostRecordBytes = 16 * kBytesPerMiB;
 
-/// A log that its own parser reads only for the times.
+/// A log that its own parser reads only for its times.
 struct TimesReader {
   Catalog catalog;
   DeviceRoster roster;
@@ -71,7 +71,7 @@ Result<LogOrder> judge_steps(const PlannedFile& file, const OrderSurvey& survey)
   return order;
 }
 
-/// Cuts chunks of lines into records.
+/// Splits chunks of lines into records.
 class RecordCutter {
  public:
   using Take = std::function<Status(const LogRecord& record)>;
@@ -82,7 +82,7 @@ class RecordCutter {
   Result<std::uint64_t> cut(std::string_view lines, std::uint64_t line, bool complete) {
     std::string whole;
     if (has_long_lines_) {
-      // Incomplete text is part of a line: the rest follows.
+      // Incomplete text is part of a line; the rest follows.
       part_ += lines;
       if (part_.size() > kMostRecordBytes + lines.size()) return fail(too_long(line));
       if (!complete) return line;
@@ -174,7 +174,7 @@ class TimeKeys {
     return ok;
   }
 
-  /// Jitter within a series is left to the row reader, as in an ordered log.
+  /// Jitter within a series is left to the row reader, as in a log that is in order.
   void see(Timestamp time, SeriesId series) {
     if (series != LogRows::kNoSeries && !is_shuffled_) {
       if (index_of(series) >= last_.size()) last_.resize(index_of(series) + 1, LogRows::kNever);
@@ -188,7 +188,7 @@ class TimeKeys {
 
   std::optional<Timestamp> time_;
   bool has_series_ = false;
-  std::vector<Timestamp> last_;  ///< by series
+  std::vector<Timestamp> last_;  ///< per series
   TimesReader reader_;
   bool is_shuffled_;
   RecordSorter& sorter_;
@@ -199,7 +199,7 @@ class TimeKeys {
 }  // namespace
 
 Timestamp begin_of_day_times(const OrderSurvey& survey, LogOrder order) {
-  // When a log is read from its end, midnights are counted from there: the day of its rows in this pass is irrelevant.
+  // When a log is read from its end, midnights are counted from there; the day of its rows in this pass is irrelevant.
   if (order != LogOrder::newest_first) return survey.earliest();
   return Timestamp{survey.last().time_since_epoch() % std::chrono::days{1}};
 }

@@ -48,7 +48,7 @@ std::string device_id(const LogDevice& device) {
 
 namespace {
 
-/// Calls visit(word) for each word by which compare() may match the device with another.
+/// Calls visit(word) for each word by which compare() may match the device with another device.
 template <class Visit>
 void for_words(const LogDevice& device, Visit visit) {
   if (!device.uuid.empty()) visit("u" + device.uuid);

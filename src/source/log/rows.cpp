@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kQuoted = 200;  ///< bytes of a message that an event quotes
 constexpr std::size_t kNamedSkips = 8;
 constexpr std::size_t kWarnings = 16;
-/// The limit for all shifts together; keeps times far from the limits of 64 bits.
+/// The limit for the sum of all shifts, which keeps times far from the limits of 64 bits.
 constexpr Duration kLongestShift = std::chrono::hours{24 * 365 * 100};
 constexpr std::size_t kCommandBytes = 256;
 
@@ -33,7 +33,7 @@ bool is_above(std::uint64_t used, std::uint64_t total) {
   return total > 0 && used > total + total / 20;
 }
 
-/// The program's name without its folder. The arguments of a command line may be paths too and are ignored; a space
+/// The program's name without its folder. The arguments of a command line may also be paths and are ignored; a space
 /// alone does not begin an argument, since nvidia-smi prints folders and names that contain spaces.
 std::string short_name(std::string_view command) {
   command = command.substr(0, std::min(command.find(" -"), command.find(" /")));
@@ -150,7 +150,7 @@ const char* LogRows::complete(Timestamp time, std::size_t device, GpuMemory& f) 
     total(time, device, *f.total);
     d.total_is_sum = false;
   } else if (f.used && f.free && (d.total_bytes == 0 || d.total_is_sum)) {
-    // Each is rounded, so that their sum varies although the total does not change.
+    // Both are rounded, so their sum varies although the total does not change.
     constexpr std::uint64_t kWavers = 1000;
     const std::uint64_t sum = *f.used + *f.free;
     const std::uint64_t apart = std::max(sum, d.total_bytes) - std::min(sum, d.total_bytes);
@@ -170,9 +170,9 @@ const char* LogRows::complete(Timestamp time, std::size_t device, GpuMemory& f) 
   return kAboveTotal;
 }
 
-/// The used memory; nullopt: it is left out, and reported.
+/// The used memory; nullopt if it is omitted, which is reported.
 std::optional<std::uint64_t> LogRows::used_of_percent(Timestamp time, std::size_t device, double percent) {
-  constexpr double kMostPercent = 105;  // as is_above()
+  constexpr double kMostPercent = 105;  // the tolerance of is_above()
   Device& d = devices_[device];
   if (!(percent >= 0 && percent <= kMostPercent)) {
     skip(line, kAboveTotal);
@@ -350,7 +350,7 @@ std::string LogRows::device_of_message(std::string_view message) const {
   return {};
 }
 
-/// After the newest reading, whose samples an event must not precede.
+/// A time after the newest reading, because an event must not precede its samples.
 Timestamp LogRows::time_of_message() const {
   return std::max(message_, newest_ + Duration{1});
 }
@@ -428,7 +428,7 @@ void LogRows::limit_of_program(std::string_view message, const std::string& devi
   } else if (!device->has_allocator) {
     counted = device->used;
   }
-  // Memory that the limit does not count comes on top: a process has a context, a device has other programs.
+  // Memory that the limit does not count comes on top: a process has a context, and a device has other programs.
   if (counted) {
     const std::uint64_t bytes = bytes_of_[index_of(*counted)];
     wall.capacity_bytes += bytes - std::min(bytes, limit->held_bytes);
@@ -501,7 +501,7 @@ void LogRows::device_lost(std::string_view message) {
   std::vector<std::string> device_ids;
   const std::string low = logtext::lower(message);
   const auto names = [&](const Device& device) {
-    constexpr std::size_t kBusDigits = std::string_view("0000:01:00.0").size();  // the domain has 4 digits, or 8
+    constexpr std::size_t kBusDigits = std::string_view("0000:01:00.0").size();  // the domain has 4 or 8 digits
     const DeviceInfo* const info = catalog_.device(device.id);
     if (info == nullptr || info->pci_bus_id.size() < kBusDigits) return false;
     return low.find(logtext::lower(info->pci_bus_id).substr(info->pci_bus_id.size() - kBusDigits)) != std::string::npos;

@@ -222,7 +222,7 @@ class WandbFile final : public RunFile {
     return kRecordHeader + size;
   }
 
-  /// The rest of the block contains no record.
+  /// Skips the rest of the block, which contains no record.
   std::size_t skip_rest(std::size_t left, std::string_view bytes, std::string& lines) {
     skip_ = left;
     return take_piece(bytes, lines);
@@ -266,8 +266,8 @@ class WandbFile final : public RunFile {
   }
 
   std::uint64_t offset_ = 0;
-  std::size_t skip_ = 0;  ///< bytes to the next block
-  std::string record_;    ///< pieces of one that spans blocks
+  std::size_t skip_ = 0;  ///< bytes up to the next block
+  std::string record_;    ///< pieces of a record that spans blocks
 };
 
 bool is_wandb_file(std::string_view start) {
@@ -337,7 +337,7 @@ bool is_mlflow_metric(const fs::path& path) {
   return metric && !metric->is_total && !metric->is_free;
 }
 
-/// The file with the amounts of an MLflow metric of percentages; empty: it is no such metric.
+/// The file with the amounts for an MLflow metric of percentages; empty if it is not such a metric.
 fs::path amounts_beside(const fs::path& metric) {
   constexpr std::string_view kPercentages = "percentage";
   std::string text = metric.string();
@@ -364,7 +364,7 @@ bool is_log(const fs::path& path) {
                      [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
-/// The places of W&B's copy of the program's output, from those of its recordings.
+/// The paths of W&B's copy of the program's output, derived from that of a recording.
 std::array<fs::path, 2> wandb_outputs(const fs::path& recording) {
   const fs::path folder = recording.parent_path();
   return {folder / "files" / "output.log", folder / "output.log"};
@@ -385,8 +385,8 @@ std::vector<std::string> logs_beside(const fs::path& recording, const fs::path& 
   }
 }
 
-/// A recording that is given as a file. Its folder may hold logs of other programs: of W&B's, whose places are known,
-/// the log is read, too.
+/// A recording that is given as a file. Its folder may hold logs of other programs, so a log is read only for W&B's
+/// recordings, because its path is known.
 RunRecording recording_alone(const std::string& path) {
   RunRecording out{path, {}, {}};
   if (path == "-" || !is_recording(path)) return out;
@@ -416,14 +416,14 @@ Result<std::vector<RunRecording>> recordings_in(const std::string& path) {
     if (is_recording(it->path())) recordings.push_back(it->path());
     if (is_log(it->path())) logs.push_back(it->path());
   }
-  // The system metrics of a run are in its .wandb file, too.
+  // The .wandb file of a run also has its system metrics.
   std::erase_if(recordings, [&](const fs::path& one) {
     return one.filename() == kWandbEvents &&
            std::any_of(recordings.begin(), recordings.end(), [&](const fs::path& other) {
              return other.extension() == ".wandb" && other.parent_path() == one.parent_path().parent_path();
            });
   });
-  // The amounts are read with their percentages.
+  // The amounts are read together with their percentages.
   const std::set<fs::path> all(recordings.begin(), recordings.end());
   std::erase_if(recordings, [&](const fs::path& one) { return all.contains(amounts_beside(one)); });
   if (recordings.empty())
@@ -451,13 +451,13 @@ struct LastMessage {
   std::string text;
 };
 
-/// The last messages of a log, unless it goes on long after them.
+/// The last messages of a log, unless the log continues long after them.
 struct LastMessages {
   std::optional<LastMessage> out_of_memory, end;
 };
 
 LastMessages last_messages(const std::string& path, LogRows& rows) {
-  // The program survived anything that it reported long before its end.
+  // The program survived any failure that it reported long before its end.
   constexpr std::uint64_t kLastLines = 200;
   LastMessages out;
   auto lines = LineInput::open(path);

@@ -64,18 +64,18 @@ bool take_role(const Column& column, ScalarMetric& out) {
   return out.is_total || out.is_free || out.is_peak || out.is_percent || column.role == ColumnRole::used;
 }
 
-/// Whether used and free memory add up to one total, which their extremes show.
+/// Whether used and free memory add up to a single total, as their extremes show.
 bool add_up(const ScalarSeen& used, const ScalarSeen& free) {
   constexpr double kAlike = 0.05;
   const double sum = used.most + free.least;
   return std::abs(sum - (used.least + free.most)) <= kAlike * sum;
 }
 
-/// The capacity of a GPU whose used memory is given in bytes and in per cent: the maxima of both were read at one time.
-/// 0: the percentage is too coarse.
+/// The capacity of a GPU with used memory given in bytes and in per cent: both maxima were read at the same time.
+/// Returns 0 if the percentage is too coarse.
 std::uint64_t capacity_of(const ScalarSeen& used, const ScalarMetric& metric, const ScalarSeen& percent) {
   constexpr double kLeastPercent = 0.5;
-  constexpr double kLeastTenths = 50;  // MLflow rounds to a tenth: half of it is 1 % of this
+  constexpr double kLeastTenths = 50;  // MLflow rounds to a tenth; half of that is 1 % of this
   const bool is_of_tenths = std::abs(std::remainder(percent.most, 0.1)) < 1e-9;
   if (metric.is_percent || metric.is_free || metric.unit_bytes <= 0 || !percent.has_fraction ||
       percent.most < (is_of_tenths ? kLeastTenths / 10 : kLeastPercent) || percent.most > 100)
@@ -109,7 +109,7 @@ std::optional<ScalarMetric> scalar_metric(const JsonFigure& figure, MemoryOf of)
   ScalarMetric out;
   const auto gpu = gpu_in(figure.name, out.is_numbered);
   const bool is_flat = !owner.names_gpu() && !owner.is_gpu && !owner.pid && figure.above.empty();
-  // wandb: memory is how busy the memory is, memoryAllocated is a percentage.
+  // In wandb, memory is how busy the memory is, and memoryAllocated is a percentage.
   if (is_flat && (figure.key.ends_with(".memory") || figure.key.ends_with("/memory"))) return std::nullopt;
   if (is_flat && gpu && figure.key.ends_with(".memoryAllocated")) {
     out.gpu = *gpu;
@@ -118,12 +118,12 @@ std::optional<ScalarMetric> scalar_metric(const JsonFigure& figure, MemoryOf of)
     return out;
   }
   Column column = classify_column(figure.key);
-  // "memory": {"used": ...}; "reserved" is the driver's, or an allocator's.
+  // "memory": {"used": ...}; "reserved" is memory of the driver, or of an allocator.
   if (column.role == ColumnRole::other && !figure.above.empty())
     column = classify_column(figure.above + ' ' + figure.key);
   if (column.mentions_host || !take_role(column, out)) return std::nullopt;
   out.is_reserved = !out.is_peak && own.role().first == Meaning::reserved;
-  // The words of PyTorch's allocator, whose memory is on a GPU even if no word says so.
+  // The words of PyTorch's allocator, with memory on a GPU even if no word says so.
   const bool is_of_allocator = out.is_peak && own.memory && own.roles.size() > 1;
   if (!gpu && !owner.is_gpu && !is_of_allocator && !is_query_field(figure.key)) {
     const bool is_whole = out.is_total && of == MemoryOf::beside_total;
@@ -174,7 +174,7 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
     else if (in_use != used.end() && best.seen->least == best.seen->most && best.seen->most > in_use->second.seen->most)
       total.try_emplace(gpu, best);
   }
-  // A sum or a copy next to the figures of each GPU would be mistaken for the memory of the first one.
+  // A sum or a copy next to the figures of each GPU would be mistaken for the memory of the first GPU.
   if (used.contains(kGpuAround) && used.contains(0) && !used[0].metric.is_numbered) {
     report_skipped(*used[0].seen, used[0].metric);
     used.erase(0);

@@ -24,7 +24,7 @@ using logtext::trim;
 constexpr std::string_view kBegin = "=NVSMI LOG=";
 constexpr std::string_view kMemory = "FB Memory Usage";
 
-/// "00000000:01:00.0" from "GPU 00000000:01:00.0"; empty: not such a header.
+/// "00000000:01:00.0" in "GPU 00000000:01:00.0"; empty if it is not such a header.
 std::string pci_of(std::string_view line) {
   constexpr std::string_view kGpu = "GPU ";
   return line.starts_with(kGpu) ? pci_address_of(line.substr(kGpu.size())) : std::string();
@@ -86,7 +86,7 @@ class SmiQ final : public DumpParser<LineReader> {
     pid_ = 0;
   }
 
-  std::optional<LogDevice> gpu_;  ///< of the header above
+  std::optional<LogDevice> gpu_;  ///< from the header above
   std::string section_;
   std::uint32_t pid_ = 0;
   std::string name_;
@@ -151,7 +151,7 @@ std::string plain(std::string_view text) {
   return out;
 }
 
-/// The text of a `<timestamp>` on `line`; empty: there is none.
+/// The text of a `<timestamp>` on `line`; empty if there is none.
 std::string_view timestamp_in(std::string_view line) {
   constexpr std::string_view kTag = "<timestamp>";
   const std::size_t at = line.find(kTag);
@@ -213,7 +213,7 @@ class SmiXml final : public DumpParser<LineReader> {
   }
 
   void close(std::string_view name, std::uint64_t line, LogRows& rows) {
-    if (path_ != name && !path_.ends_with("/" + std::string(name))) return;  // of a tag that was never opened
+    if (path_ != name && !path_.ends_with("/" + std::string(name))) return;  // end of a tag that was never opened
     if (path_ == "nvidia_smi_log/timestamp") readings_.take(dated_text(text_), rows);
     if (path_ == kDocument.substr(1)) readings_.end_dump(rows);
     if (path_.starts_with(kGpuPath)) read_value(std::string_view(path_).substr(kGpuPath.size()), line, rows);
@@ -247,7 +247,7 @@ class SmiXml final : public DumpParser<LineReader> {
   }
 
   std::string path_;  ///< the open tags: "nvidia_smi_log/gpu/fb_memory_usage"
-  std::string text_;  ///< since the last tag
+  std::string text_;  ///< text since the last tag
   LogDevice gpu_;
   DumpedProcess process_;
 };
@@ -260,7 +260,7 @@ Evidence recognise_xml(std::string_view head) {
 Result<std::unique_ptr<LogParser>> make_xml(const LogHead& head) {
   if (head.text.find(kMemoryTag) == std::string_view::npos)
     return fail("this output of nvidia-smi -q -x does not have the memory; record it with nvidia-smi -q -x -l 10");
-  // A piece without its beginning, as people paste it, is of a GPU.
+  // A piece without its beginning, as people paste it, describes a GPU.
   const bool is_whole = head.text.find(kDocument) != std::string_view::npos;
   return make_dump_parser<SmiXml>(head, {timestamp_in}, is_whole ? std::string_view{} : kGpuPath);
 }

@@ -1,4 +1,4 @@
-// Tables whose columns are separated by spaces: each line is rewritten with tabs and read as a CSV.
+// Tables with columns separated by spaces: each line is rewritten with tabs and read as a CSV.
 //
 //   time                 gpu  used_mib  total_mib
 //   2026-03-01 10:00:00    0      8123      24576
@@ -40,7 +40,7 @@ void cut_gaps(std::string_view line, std::vector<std::string_view>& fields) {
   }
 }
 
-/// Cuts a line into words, keeping together those of a date, of an amount and its unit, and of a title and its unit.
+/// Splits a line into words, keeping together those of a date, of an amount and its unit, and of a title and its unit.
 void cut_words(std::string_view line, std::vector<std::string_view>& fields) {
   constexpr std::size_t kMostDateWords = 7;
   std::vector<std::string_view> words;
@@ -74,7 +74,7 @@ void cut_words(std::string_view line, std::vector<std::string_view>& fields) {
   }
 }
 
-/// The count from "12/200", the twelfth of 200. Empty: `field` is not such a count.
+/// The count in "12/200", the twelfth of 200. Empty if `field` is not such a count.
 std::string_view count_in(std::string_view field) {
   const std::string_view count = field.substr(0, field.find('/'));
   if (count.size() == field.size() || !logtext::whole_number<std::uint64_t>(count) ||
@@ -83,7 +83,7 @@ std::string_view count_in(std::string_view field) {
   return count;
 }
 
-/// Whether lines begin with a count and its total ("0/199", "1/199"), like those of a training run.
+/// Whether lines begin with a count and its total ("0/199", "1/199"), as in a training run.
 bool count_lines(std::string_view head) {
   constexpr std::size_t kFewest = 3;
   std::size_t lines = 0;
@@ -97,7 +97,7 @@ bool count_lines(std::string_view head) {
   return lines == kFewest;
 }
 
-/// Whether the counts at the start of lines fall: they begin again in each epoch, so that they neither number the
+/// Whether the counts at the start of lines fall: they start again in each epoch, so that they neither number the
 /// readings nor name GPUs.
 bool counts_fall(std::string_view head) {
   std::optional<std::uint64_t> last;
@@ -139,7 +139,7 @@ std::string tabbed(std::string_view text, Layout layout) {
   return out;
 }
 
-/// Whether a field belongs to a sentence or labels what follows: "VRAM:", "/", "used=5", "->", "memory_allocated(0)".
+/// Whether a field belongs to a sentence or labels its successor: "VRAM:", "/", "used=5", "->", "memory_allocated(0)".
 /// Cells of a table do not.
 bool is_of_text(std::string_view field) {
   if (!is_figure(field) && field.find('_') != std::string_view::npos) {  // "gpu0_mem_used"
@@ -154,7 +154,7 @@ bool is_of_text(std::string_view field) {
   return !has_letter_or_digit && field != "-" && field != "--" && field != "?";
 }
 
-/// Whether most lines have the fields of a table's columns; `with_header`: it has titles.
+/// Whether most lines have the fields of a table's columns; sets `with_header` if it has titles.
 bool is_table(std::string_view tabs, Spacing spacing, bool& with_header) {
   ColumnPlan plan;
   if (auto header = find_header(tabs)) {
@@ -190,7 +190,7 @@ bool is_table(std::string_view tabs, Spacing spacing, bool& with_header) {
 
 /// The layout of `head` as a table; nullopt if it is not a table.
 std::optional<Layout> find_layout(std::string_view head, bool& with_header) {
-  // Few counts without a title may be indices of GPUs as well: "12/200" is clearer than 12.
+  // A few counts without a title may also be GPU indices: "12/200" is clearer than 12.
   constexpr std::ptrdiff_t kRowsThatAreCounted = 24;
   const bool counts_lines = count_lines(head);
   const bool are_many = std::count(head.begin(), head.end(), '\n') >= kRowsThatAreCounted;
@@ -209,7 +209,7 @@ Evidence recognise(std::string_view head) {
   bool with_header = false;
   const auto layout = find_layout(head, with_header);
   if (!layout) return Evidence::none;
-  // "4000 MiB" is of a sentence, whose words say what it is; a tool that prints columns for programs leaves units out.
+  // "4000 MiB" is part of a sentence, with words for its meaning; tools that print columns for programs omit units.
   if (!with_header) return head.find(" MiB") == std::string_view::npos ? Evidence::values : Evidence::none;
   const std::string tabs = tabbed(head, *layout);
   return layout->spacing == Spacing::gaps && is_all_rows(tabs, *find_header(tabs)) ? Evidence::named_rows

@@ -47,11 +47,11 @@ void warn_default_interval(const LogOptions& options, std::string_view what, std
                     name_of(Option::interval), name_of(Option::start)));
 }
 
-/// Nanoseconds between two readings of a log that only counts: its time axis is nominal, and detectors are designed for
-/// readings a second to a few minutes apart.
+/// Nanoseconds between two readings in a log that only counts. The time axis is then nominal, and detectors are
+/// designed for readings that are a second to a few minutes apart.
 constexpr double kReading_ns = 60e9;
 
-/// The median of the steps by which whole numbers rise; nullopt: none does.
+/// The median of the steps by which whole numbers rise; nullopt if none rises.
 std::optional<double> median_step(std::span<const std::string_view> samples) {
   std::vector<double> steps;
   std::optional<double> last;
@@ -83,7 +83,7 @@ bool is_dotted(std::string_view text) {
 }
 
 /// The order of numeric dates: the only possible one, else the one that makes the recording shorter, else the customary
-/// one: dates with dots never have the month first.
+/// one. Dates with dots never have the month first.
 DateOrder choose_order(std::span<const std::string_view> samples, std::vector<std::string>& warnings) {
   std::array<std::size_t, 2> valid{};
   std::array<double, 2> travelled_s{};
@@ -114,7 +114,7 @@ DateOrder choose_order(std::span<const std::string_view> samples, std::vector<st
   return custom;
 }
 
-/// Midnight, on the wall clock, of the local day of `start`.
+/// Local midnight at the start of the day that contains `start`.
 std::int64_t local_midnight(Timestamp start, Zone& zone) {
   const std::int64_t utc = std::chrono::floor<std::chrono::seconds>(start).time_since_epoch().count();
   const std::int64_t local = utc + (utc - zone.to_utc(utc, utc));
@@ -215,7 +215,7 @@ Result<StampReader> StampReader::detect(std::span<const std::string_view> sample
       if (title.unit_ns > 0 && first * unit_s < 1e10) {
         reader.unit_ns_ = title.unit_ns;
       } else {
-        // 10 digits are seconds, 13 ms, 16 us, 19 ns, regardless of the title: any other unit gives an absurd date.
+        // 10 digits are seconds, 13 ms, 16 us, 19 ns, whatever the title: any other unit gives an absurd date.
         reader.unit_ns_ = first < 1e11 ? kSecond : first < 1e14 ? 1'000'000 : first < 1e17 ? 1'000 : 1;
       }
     } else if (title.step || !title.counts.empty()) {
@@ -275,7 +275,7 @@ bool StampReader::read_civil_slowly(std::string_view text, Timestamp& out) {
   last_s_ = utc_s;
   out = Timestamp{std::chrono::seconds{utc_s}} + Duration{civil.nano};
 
-  // Remember the minute for the lines that follow, unless the clocks may change within it.
+  // Remember the minute for the following lines, unless the clocks may change within it.
   cached_ = text.size() >= kPrefix + 2 && text[13] == ':' && text[16] == ':' && is_digit(text[11]) &&
             is_digit(text[12]) && is_digit(text[0]) && is_digit(text[9]) && is_digit(text[17]) && is_digit(text[18]) &&
             (civil.offset_s || zone_.has_fixed_offset(civil.local_s));

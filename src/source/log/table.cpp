@@ -1,4 +1,4 @@
-// The plain `nvidia-smi` table dumped in a loop: GPU rows, MIG rows and process rows of all drivers since 3xx.
+// The plain `nvidia-smi` table printed in a loop: GPU rows, MIG rows and process rows of all drivers since 3xx.
 //
 //   Thu Oct  9 23:47:45 2025                     the dump's time (or any line with a date before it)
 //   | NVIDIA-SMI 581.29 ...                      a new dump
@@ -25,7 +25,7 @@ using logtext::take_word;
 using logtext::trim;
 using logtext::whole_number;
 
-/// The characters of nvitop's tables, grouped by the character that nvidia-smi draws in their place.
+/// The characters of nvitop's tables, grouped by the character that nvidia-smi prints in their place.
 constexpr std::array<std::pair<char, std::array<std::string_view, 4>>, 5> kBoxes = {{
     {'|', {"│", "├", "╞", "┼"}},
     {'+', {"╒", "╘", "╕", "╛"}},
@@ -33,9 +33,9 @@ constexpr std::array<std::pair<char, std::array<std::string_view, 4>>, 5> kBoxes
     {'=', {"═", "╪", "╤", "╡"}},
     {' ', {"╧", "║", "╠", "╣"}},
 }};
-constexpr std::string_view kBoxBegin = "\xe2";  // of each of them in UTF-8
+constexpr std::string_view kBoxBegin = "\xe2";  // the first byte of each of them in UTF-8
 
-/// `line` as nvidia-smi would have drawn it; unchanged if it has no box characters.
+/// `line` as nvidia-smi would print it; unchanged if it has no box characters.
 std::string_view with_plain_boxes(std::string_view line, std::string& buffer) {
   if (line.find(kBoxBegin) == std::string_view::npos) return line;
   buffer.clear();
@@ -81,7 +81,7 @@ bool is_of_table(std::string_view line) {
          line.starts_with("[ MEM:");
 }
 
-/// The time of a dump stands outside of tables: on its own line, or, if there is none, in the text before it.
+/// The time of a dump, which is outside tables: on its own line, or, if there is none, in the text before it.
 std::string_view time_alone(std::string_view line) {
   const std::string_view text = is_of_table(line) ? std::string_view{} : dated_text(line);
   const std::string_view before =
@@ -112,7 +112,7 @@ class Table final : public DumpLines {
   void read_gpu_row(std::string_view line, std::uint64_t number, LogRows& rows);
   void read_mig_row(std::string_view line, std::uint64_t number, LogRows& rows);
   void read_process_row(std::string_view line, std::uint64_t number, LogRows& rows);
-  /// A row of nvitop, whose columns are GPU PID TYPE USER GPU-MEM %SM ... COMMAND.
+  /// Reads a row of nvitop, with the columns GPU PID TYPE USER GPU-MEM %SM ... COMMAND.
   void read_nvitop_process(std::string_view row, std::uint64_t number, LogRows& rows);
   void count_columns(std::string_view titles);
   void add_process(int gpu, const LogDevice* device, DumpedProcess process, LogRows& rows);
@@ -124,15 +124,15 @@ class Table final : public DumpLines {
   }
 
   Part part_ = Part::outside;
-  bool rows_follow_ = false;      ///< after the "|====" line of the current part
-  int nvitop_between_ = 4;        ///< columns of nvitop between the memory and the command
+  bool rows_follow_ = false;      ///< the "|====" line of the current part has been read
+  int nvitop_between_ = 4;        ///< number of nvitop's columns between the memory and the command
   bool is_nvitop_ = false;        ///< the current dump is nvitop's
-  std::string drawn_;             ///< the current line, if its box characters are not plain
+  std::string drawn_;             ///< the current line with plain characters, if its box characters are not plain
   bool has_instances_ = false;    ///< the process table has GI and CI columns
-  std::optional<LogDevice> gpu_;  ///< a GPU whose memory row comes next
+  std::optional<LogDevice> gpu_;  ///< the GPU with its memory in the next row
   std::uint64_t gpu_line_ = 0;
-  std::map<int, LogDevice> gpus_;                             ///< of this dump, by index
-  std::map<std::tuple<int, int, int>, LogDevice> instances_;  ///< by GPU, GI and CI
+  std::map<int, LogDevice> gpus_;                             ///< GPUs in this dump, by index
+  std::map<std::tuple<int, int, int>, LogDevice> instances_;  ///< MIG instances by GPU, GI and CI
 };
 
 void Table::begin_dump(LogRows& rows) {
@@ -155,7 +155,7 @@ void Table::read_line(std::string_view line, std::uint64_t number, bool whole, L
   if (text.empty()) return;
   if (text.front() == '+' || text.starts_with("|--") || text.starts_with("|=") || text.starts_with("|  |")) {
     if (text.starts_with("|=")) rows_follow_ = true;
-    // The line that closes the process table: the list is complete, and any other process has ended.
+    // The line that closes the process table: the list is complete, so any other process has ended.
     if (text.front() == '+' && part_ == Part::processes && rows_follow_) {
       for (const auto& [index, gpu] : gpus_) readings_.list_is_complete(gpu, rows);
       for (const auto& [id, instance] : instances_) readings_.list_is_complete(instance, rows);
@@ -219,7 +219,7 @@ void Table::read_gpu_row(std::string_view line, std::uint64_t number, LogRows& r
     LogDevice gpu;
     gpu.index = index;
     gpu.pci_bus_id = bus;
-    // "NVIDIA GeForce RTX 5080 ...  WDDM": the last word, after two or more spaces, is a mode.
+    // "NVIDIA GeForce RTX 5080 ... WDDM": the last word, after two or more spaces, is a mode.
     std::string_view name = trim(first);
     if (const std::size_t gap = name.rfind("  "); gap != std::string_view::npos) name = trim(name.substr(0, gap));
     gpu.name = name;
@@ -228,7 +228,7 @@ void Table::read_gpu_row(std::string_view line, std::uint64_t number, LogRows& r
     return;
   }
   if (is_nvitop_ && index && *index >= 0 && *index < 1024 &&
-      cells[1].find("iB") != std::string_view::npos) {  // nvitop in a small terminal: one row per GPU
+      cells[1].find("iB") != std::string_view::npos) {  // nvitop in a small terminal has one row per GPU
     close_gpu(rows);
     gpu_ = LogDevice{};
     gpu_->index = index;
@@ -247,7 +247,7 @@ void Table::read_mig_row(std::string_view line, std::uint64_t number, LogRows& r
   if (cells.size() < 2) return;
   std::string_view first = cells[0];
   if (first.starts_with("No MIG")) return;
-  if (first.empty()) return;  // the BAR1 row, and the shared columns' rows
+  if (first.empty()) return;  // the BAR1 row, or the rows of shared columns
   const auto gpu = whole_number<int>(take_word(first));
   const auto gi = whole_number<int>(take_word(first));
   const auto ci = whole_number<int>(take_word(first));
@@ -310,7 +310,7 @@ void Table::read_process_row(std::string_view line, std::uint64_t number, LogRow
   add_process(*gpu, instance == instances_.end() ? gpu_at(*gpu) : &instance->second, std::move(process), rows);
 }
 
-/// `device`: the GPU of that index, or a part of it; nullptr: the dump does not list it.
+/// `device`: the GPU with that index, or a part of it; nullptr if the dump does not list it.
 void Table::add_process(int gpu, const LogDevice* device, DumpedProcess process, LogRows& rows) {
   if (device == nullptr)
     return rows.skip(rows.line, fmt::format("a process on GPU {}, which this dump does not list", gpu));
@@ -335,7 +335,7 @@ void Table::read_nvitop_process(std::string_view row, std::uint64_t number, LogR
   const std::string_view kind = take_word(row);
   const std::string_view user = take_word(row);
   const std::string_view memory = take_word(row);
-  std::string_view time;  // since the process began; the last column before the command
+  std::string_view time;  // time since the process began; the last column before the command
   for (int i = 0; i < nvitop_between_; ++i) time = take_word(row);
   const bool is_in_days = time.find('.') != std::string_view::npos && trim(row).starts_with("days ");
   if (is_in_days) take_word(row);

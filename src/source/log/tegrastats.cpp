@@ -9,7 +9,7 @@ namespace {
 
 using logtext::trim;
 
-/// "used/totalMB" after "RAM "; `before` is the text before it. A total without a unit was truncated.
+/// "used/totalMB" after "RAM "; `before` is the text before it. A total without a unit has been truncated.
 std::string_view find_ram(std::string_view line, std::string_view& before) {
   std::size_t at = line.find("RAM ");
   while (at != std::string_view::npos && at > 0 && !logtext::is_space(line[at - 1])) at = line.find("RAM ", at + 4);
@@ -70,7 +70,7 @@ std::string_view time_in(std::string_view line) {
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   return make_dump_parser<Tegrastats>(head,
-                                      DumpTimes{time_in, {}, DateOrder::month_first});  // which it always writes first
+                                      DumpTimes{time_in, {}, DateOrder::month_first});  // the tool's only order
 }
 
 }  // namespace

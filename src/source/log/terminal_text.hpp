@@ -1,4 +1,4 @@
-// What a terminal would show: text with escape sequences (ECMA-48, xterm) converted back to plain text.
+// The text that a terminal would show: converts escape sequences (ECMA-48, xterm) to plain text.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,9 @@
 
 namespace vramtrack {
 
-/// Removes colours and similar codes from a stream of text. If the stream moves a cursor around the screen, as that of
-/// `watch` does (after the first picture it writes only the characters that differ), it keeps the screen and returns
-/// each picture as lines. Holds one screen of at most 300 rows of 500 characters.
+/// Removes colours and similar codes from a stream of text. If the stream moves a cursor around the screen, like that
+/// of `watch` (which writes only the characters that differ after the first picture), it keeps the screen and returns
+/// each picture as lines. Holds one screen of at most 300 rows with 500 characters each.
 class TerminalText {
  public:
   /// Whether `start`, the beginning of a stream, moves a cursor around the screen.
@@ -19,7 +19,7 @@ class TerminalText {
 
   /// The stream draws a screen. Call only before the first feed().
   void keep_screen() { screen_ = true; }
-  /// True when text without escape sequences would pass unchanged.
+  /// Whether text without escape sequences would pass unchanged.
   [[nodiscard]] bool passes_text() const { return !screen_ && state_ == State::text; }
 
   /// Reads `bytes`, which may be cut anywhere, and appends the plain text to `out`.
@@ -48,13 +48,13 @@ class TerminalText {
   State state_ = State::text;
   std::string parameters_;
   bool screen_ = false;
-  bool line_begun_ = false;  ///< of plain text
+  bool line_begun_ = false;  ///< a line of plain text is incomplete
 
   std::vector<std::vector<Cell>> rows_;
   std::size_t at_row_ = 0, at_column_ = 0;
   std::size_t height_ = 300;
-  bool changed_ = false;  ///< since the last picture
-  bool parked_ = true;    ///< nothing was written since the cursor moved
+  bool changed_ = false;  ///< changed since the last picture
+  bool parked_ = true;    ///< nothing has been written since the cursor moved
   std::string last_picture_;
 };
 

@@ -19,10 +19,10 @@ namespace {
 
 constexpr std::string_view kUsedColumn = "the used column";
 
-/// 10^6 or 10^9, if only that makes `values` whole numbers of allocations; 0: it does not.
+/// 10^6 or 10^9 if only that makes `values` whole numbers of allocations; otherwise 0.
 std::uint64_t decimal_unit(std::span<const double> values, std::uint64_t unit_bytes) {
   constexpr double kAllocation = 512;
-  constexpr double kRounded = 1e-3;  // a number of 17 digits is exact to a byte
+  constexpr double kRounded = 1e-3;  // a number with 17 digits is exact to a byte
   constexpr std::size_t kFewest = 3;
   if (unit_bytes != kBytesPerMiB && unit_bytes != kBytesPerGiB) return 0;
   const double decimal = unit_bytes == kBytesPerMiB ? 1e6 : 1e9;
@@ -87,7 +87,7 @@ std::uint64_t decimal_unit(std::span<const double> values, std::uint64_t unit_by
 
 GuessedUnit guess_unit(const BareAmounts& amounts, std::string_view what, std::optional<std::uint64_t> capacity_bytes,
                        std::vector<std::string>& assumptions) {
-  // No GPU has 4 TiB (4e6 MiB), and none more than 288 GiB (AMD MI355X, NVIDIA B300).
+  // No GPU has 4 TiB (4e6 MiB), or even more than 288 GiB (AMD MI355X, NVIDIA B300).
   constexpr double kBytesFrom = 4e6;
   constexpr double kMostGiB = 300;
   // A driver's context alone takes more MiB than this: values that stay below it cannot be used memory in MiB.
@@ -116,7 +116,7 @@ GuessedUnit guess_unit(const BareAmounts& amounts, std::string_view what, std::o
     assumptions.push_back(
         fmt::format("{} has no unit: {} are assumed from its values (up to {:.6g}); if that is wrong, give {}", what,
                     name, amounts.most, name_of(Option::unit)));
-  if (const std::uint64_t decimal = decimal_unit(amounts.values, out.bytes); decimal != 0) {  // not of whole numbers
+  if (const std::uint64_t decimal = decimal_unit(amounts.values, out.bytes); decimal != 0) {  // else not whole numbers
     out = {decimal};
     assumptions.back() = fmt::format(
         "{} has no unit: {} bytes are assumed, since only then are its values whole numbers of allocations; if that is "

@@ -22,12 +22,12 @@ namespace {
 
 /// Several readings may share a time as written; beyond this many units of its resolution, times always differ.
 constexpr double kGrainsApart = 1.9;
-/// With n alternating series, the path over every n-th row is at least this many times shorter than over all rows.
-/// With one series it is not: a trend makes it longer, and noise leaves it unchanged. If one series oscillates with a
-/// period of n rows it may be shorter, but only this much if it jumps between as many levels as the period has rows.
+/// With n alternating series, the path over every n-th row is at least this many times shorter than over all rows. With
+/// one series it is not: a trend makes it longer, and noise leaves it unchanged. If one series oscillates with a period
+/// of n rows, it may be shorter, but by this much only if it jumps between as many levels as the period has rows.
 constexpr double kShorter = 8;
 
-/// Whether the path from row to row is many times longer than those of the rows with one value, all together.
+/// Whether the path from row to row is many times longer than the paths over the rows with equal values, all together.
 bool keep_to_levels(std::span<const std::string_view> values, std::span<const double> used) {
   std::map<std::string_view, double> last;
   double by_one = 0;
@@ -49,7 +49,7 @@ double grain_of_stamp(std::string_view text) {
 }
 
 void UnnamedReadings::add(double time_s, double used, std::uint64_t line) {
-  const double gap_s = times_s_.empty() ? 1e18 : std::abs(time_s - times_s_.back());  // newest first, too
+  const double gap_s = times_s_.empty() ? 1e18 : std::abs(time_s - times_s_.back());  // also if the newest come first
   if (gap_s == 0 && shared_++ == 0) first_shared_ = line;
   if (gap_s <= kTogether_s) {
     ++groups_.back();
@@ -96,7 +96,7 @@ class OrderJudge {
  private:
   static std::string from_line(std::uint64_t line) { return line == 0 ? "" : fmt::format(" (from line {})", line); }
 
-  /// The number of readings per time if it is constant, or usual; else 1. The last time may be incomplete.
+  /// The number of readings per time if it is constant, or usual; otherwise 1. The last time may be incomplete.
   [[nodiscard]] std::size_t constant() const {
     const auto& groups = its_.groups_;
     if (groups.size() < 3 || its_.shortest_gap_s_ < 4 * kTogether_s) return 1;
@@ -105,26 +105,26 @@ class OrderJudge {
     return usual();
   }
 
-  /// How many readings most times have, and how many times have so many. REQUIRES: there is a reading.
+  /// The most common number of readings per time, and how many times have that number. REQUIRES: there is a reading.
   [[nodiscard]] std::pair<std::size_t, std::size_t> most_frequent_size() const {
     std::map<std::size_t, std::size_t> times;
     for (const std::size_t n : its_.groups_) ++times[n];
     return *logtext::most_frequent(times);
   }
 
-  /// The most frequent number of readings at a time, if their levels alternate, or two thirds of the times have as
-  /// many; else 1.
+  /// The most common number of readings per time, if their levels alternate or two thirds of the times have that
+  /// number; otherwise 1.
   [[nodiscard]] std::size_t usual() const {
     const auto [most, whole] = most_frequent_size();
     if (most < 2 || whole < 3) return 1;
     if (alternate(whole_readings(most), most)) return most;
     if (whole * 3 < its_.groups_.size() * 2) return 1;
-    // Two readings of one GPU may occasionally fall into one second.
+    // Two readings of one GPU may occasionally fall within one second.
     return its_.shortest_gap_s_ >= kGrainsApart * words_.grain_s || has_fractions() ? most : 1;
   }
 
-  /// How many levels the readings go through in turn; 1: they do not. An odd time shifts all later readings: then those
-  /// of the times with the most frequent number of readings count.
+  /// How many levels the readings go through in turn; 1 if they do not. An odd time shifts all later readings, so only
+  /// those at times with the most common number of readings count.
   [[nodiscard]] std::size_t count_in_turn() const {
     if (its_.empty()) return 1;
     const auto [most, whole] = most_frequent_size();
@@ -136,7 +136,7 @@ class OrderJudge {
                        [](double time_s) { return time_s != std::floor(time_s); });
   }
 
-  /// The used memory of the times that have `n` readings.
+  /// The used memory at the times that have `n` readings.
   [[nodiscard]] std::vector<double> whole_readings(std::size_t n) const {
     std::vector<double> out;
     auto at = its_.used_.begin();
@@ -148,7 +148,7 @@ class OrderJudge {
     return out;
   }
 
-  /// `n` GPUs, unless their order changes.
+  /// Returns `n` GPUs, unless their order changes.
   Result<std::size_t> in_order(std::size_t n) const {
     if (!changes_order(n)) return n;
     return fail(
@@ -157,15 +157,15 @@ class OrderJudge {
                     n, words_.rows, words_.of, words_.record));
   }
 
-  /// Whether the readings of each time are in no order: sorted by size, each position is many times steadier. A single
-  /// time in another order does not count.
+  /// Whether the readings of each time are in no order: when sorted by size, each position is many times steadier. A
+  /// single time in another order does not count.
   [[nodiscard]] bool changes_order(std::size_t n) const {
     constexpr std::size_t kFewest = 16;
     constexpr double kSteadier = 8;
     const std::vector<double> used = whole_readings(n);
     const std::size_t times = used.size() / n;
     if (times < kFewest) return false;
-    const auto steps = [&](bool sorted) {  // from each time to the next
+    const auto steps = [&](bool sorted) {  // from one time to the next
       std::vector<double> out;
       std::vector<double> last;
       for (std::size_t i = 0; i < times; ++i) {
@@ -187,7 +187,7 @@ class OrderJudge {
     if (sum(written) <= kSteadier * sum(sorted)) return false;
     std::size_t changes = 0;
     for (std::size_t i = 0; i < times; ++i) changes += written[i] > kSteadier * sorted[i] ? 1U : 0U;
-    constexpr std::size_t kOfOneTime = 2;  // to its order, and back
+    constexpr std::size_t kOfOneTime = 2;  // one to its order, and one back
     return changes > kOfOneTime && changes * 10 > times;
   }
 
@@ -213,8 +213,8 @@ class OrderJudge {
     return in_turn > 1 || (order != OrderEvidence::if_in_turn && its_.shortest_gap_s_ >= kGrainsApart * words_.grain_s);
   }
 
-  /// Where two logs of the same period were joined; 0: nowhere. Time goes back over many readings of both, and the used
-  /// memory jumps there and nowhere else. Setting a clock does not change the used memory.
+  /// Where two logs of the same period were joined; 0 if nowhere. There, time goes back over many readings of both, and
+  /// only there does the used memory jump. Setting a clock does not change the used memory.
   [[nodiscard]] std::size_t joint() const {
     constexpr std::size_t kFewest = 16;
     constexpr double kMuch = 0.25;
@@ -222,7 +222,7 @@ class OrderJudge {
     const auto& times_s = its_.times_s_;
     const auto& used = its_.used_;
     std::size_t at = 0;
-    double longest = 0;  // change of used memory, other than that jump
+    double longest = 0;  // largest change of used memory, apart from that jump
     for (std::size_t i = 1; i < times_s.size(); ++i) {
       if (times_s[i] < times_s[i - 1] - kGrainsApart * words_.grain_s) {
         if (at != 0) return 0;
@@ -265,7 +265,7 @@ bool may_be_id(std::string_view title) {
 bool goes_round(std::span<const std::string_view> values, std::span<const std::string_view> times,
                 std::span<const double> used) {
   constexpr std::size_t kFewestReadings = 3;
-  std::map<std::set<std::string_view>, std::size_t> readings;  // by the values of a reading
+  std::map<std::set<std::string_view>, std::size_t> readings;  // keyed by the values of a reading
   std::set<std::string_view> all;
   std::set<std::string_view> reading;
   std::size_t n = 0;
@@ -273,7 +273,7 @@ bool goes_round(std::span<const std::string_view> values, std::span<const std::s
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::string_view value = values[i];
     if (value.find_first_of("0123456789") == std::string_view::npos) return false;
-    if (logtext::number_in(value) && !logtext::whole_number<std::uint64_t>(value)) return false;  // a measure
+    if (logtext::number_in(value) && !logtext::whole_number<std::uint64_t>(value)) return false;  // a measurement
     all.insert(value);
     repeats |= !reading.insert(value).second;
     if (i + 1 < values.size() && times[i + 1] == times[i]) continue;
@@ -361,7 +361,7 @@ bool alternate(std::span<const double> values, std::size_t n) {
 namespace {
 
 /// The share of the gaps between `times_s` that are about as long as the median gap, or as the previous gap: two series
-/// that cross may swap paths there, and have each other's period from then on.
+/// that cross may swap paths there, and then have each other's period.
 double evenness(const std::vector<double>& times_s) {
   std::vector<double> gaps;
   for (std::size_t i = 1; i < times_s.size(); ++i) gaps.push_back(times_s[i] - times_s[i - 1]);

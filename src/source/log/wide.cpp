@@ -10,14 +10,14 @@ namespace {
 
 using logtext::is_digit;
 
-/// A title cut into the measure and what distinguishes its series.
+/// A title split into the measure and the text that distinguishes its series.
 struct SeriesTitle {
-  std::string metric;  ///< with '#' for each number
+  std::string metric;  ///< with '#' in place of each number
   std::vector<int> numbers;
   std::string label;  ///< the run of "run - metric", the host of "metric{host="a",gpu="0"}"
 };
 
-/// The value of `name` in Prometheus labels, regardless of how its quotes were escaped.
+/// The value of `name` in Prometheus labels, however its quotes were escaped.
 std::string_view label_value(std::string_view labels, std::string_view name) {
   for (std::size_t at = labels.find(name); at != std::string_view::npos; at = labels.find(name, at + 1)) {
     const std::size_t equals = at + name.size();
@@ -58,7 +58,7 @@ SeriesTitle read_series_title(std::string_view title) {
     return out;
   }
   if (!gpu.empty()) out.label += (out.label.empty() ? "" : "/") + gpu;
-  if (metric.starts_with("GPU-")) {  // a UUID: its digits are not numbers
+  if (metric.starts_with("GPU-")) {  // it is a UUID, in which digits are not numbers
     out.label = metric;
     return out;
   }
@@ -92,7 +92,7 @@ void find_wide(std::span<const std::string_view> titles, std::span<const Column>
     const bool alike = read[i].metric == first.metric && columns[i].unit_bytes == used.unit_bytes;
     (alike ? group : others).push_back(i);
   }
-  // The number that differs is the GPU's; if several differ, none is.
+  // The number that differs is the GPU's index; if several differ, none is.
   std::vector<std::size_t> differing;
   for (std::size_t n = 0; n < first.numbers.size(); ++n)
     if (std::any_of(group.begin(), group.end(), [&](std::size_t i) { return read[i].numbers[n] != first.numbers[n]; }))
@@ -101,7 +101,7 @@ void find_wide(std::span<const std::string_view> titles, std::span<const Column>
   const bool labelled =
       std::any_of(group.begin(), group.end(), [&](std::size_t i) { return read[i].label != first.label; });
 
-  // The allocator's figures of the series in column `at`, and the load of its GPU.
+  // The allocator's figures for the series in column `at`, and the load of its GPU.
   std::set<std::size_t> taken;
   const auto further_of = [&](std::size_t at) {
     std::vector<ColumnPlan::Further> out;
