@@ -70,7 +70,7 @@ std::string_view time_in(std::string_view line) {
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   return make_dump_parser<Tegrastats>(head,
-                                      DumpTimes{time_in, {}, DateOrder::month_first});  // the tool's only order
+                                      DumpTimes{time_in, {}, DateOrder::month_first});  // which it always writes first
 }
 
 }  // namespace
