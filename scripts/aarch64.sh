@@ -4,18 +4,18 @@
 #
 #   scripts/aarch64.sh [tests] [packages] [wheels]      default: tests packages
 #
-# wheels: that of CPython 3.11, and, by a Python 3.13 or newer in the folder VRAMTRACK_PYTHONS (default: ~/.pyenv/versions), the one for the
-# stable ABI. The headers are those of Debian 12 and 13. scripts/try_*.sh try the packages under qemu.
+# wheels: the one for CPython 3.11, and, built by a Python 3.13 or newer in the folder VRAMTRACK_PYTHONS (default: ~/.pyenv/versions), the
+# one for the stable ABI. The headers are those of Debian 12 and 13. scripts/try_*.sh test the packages under qemu.
 #
-# Everything happens in a Debian 12 of its own, build/roots/aarch64: the compiler is x86-64's, the libraries are Debian's arm64
-# packages beside it (multiarch). Needs root, for a chroot; mounts are in a namespace of this script and end with it.
+# Everything happens in a separate Debian 12 in build/roots/aarch64: the compiler runs on x86-64, and the libraries are Debian's arm64
+# packages, installed beside it (multiarch). Needs root, for a chroot; mounts are in a namespace of this script and end with it.
 set -eu
 cd "$(dirname "$0")/.."
 source=$PWD
 root=$source/build/roots/aarch64
 [ $# -gt 0 ] || set -- tests packages
 
-# Each module's program, and the tests that qemu-user cannot run:
+# The program of each module, and the tests that qemu-user cannot run:
 # * It emulates vfork by fork, so the parent does not learn of a failed exec: a program that cannot be started looks like one that
 #   ended with status 127 (RunProgram, GatedProgram).
 # * A death test executes its own program again, which the kernel can do for another processor only where qemu is registered with it
@@ -53,7 +53,7 @@ inside() { # runs in the chroot, in /src
   done
 }
 
-# One process per program: a test's process would take longer to start under qemu than the test.
+# One process per program: under qemu, starting a process per test would take longer than the test.
 run_tests() {
   failed=0
   total=0
@@ -109,7 +109,7 @@ if [ "$(cat "$root/complete" 2>/dev/null)" != "$wanted" ]; then
   mmdebstrap --quiet --variant=minbase --architectures=amd64,arm64 --include="$(echo $wanted | tr ' ' ',')" bookworm "$root"
   echo "$wanted" >"$root/complete"
 fi
-scripts/library_sources.sh # with this machine's apt, and its versions: the chroot's are the same Debian's
+scripts/library_sources.sh # with this machine's apt and versions, because the chroot has the same Debian
 
 case " $* " in
   *" wheels "*)
@@ -119,7 +119,7 @@ case " $* " in
       rm -rf "$headers.system" "$headers.new"
       mmdebstrap --quiet --variant=extract --skip=check/qemu --architectures=arm64 --include="libpython${python%%:*}-dev" "${python##*:}" "$headers.system"
       cp -R "$headers.system/usr/include/python${python%%:*}" "$headers.new"
-      cp "$headers.system/usr/include/aarch64-linux-gnu/python${python%%:*}/pyconfig.h" "$headers.new/" # instead of one that chooses by processor
+      cp "$headers.system/usr/include/aarch64-linux-gnu/python${python%%:*}/pyconfig.h" "$headers.new/" # instead of one that selects by processor
       rm -rf "$headers.system"
       mv "$headers.new" "$headers"
     done
@@ -131,11 +131,11 @@ mount --bind "$source" "$root/src"
 mkdir -p "${CCACHE_DIR:-$HOME/.cache/ccache}"
 mount --bind "${CCACHE_DIR:-$HOME/.cache/ccache}" "$root/root/.cache/ccache"
 pythons=${VRAMTRACK_PYTHONS:-$HOME/.pyenv/versions}
-if [ -d "$pythons" ]; then # at the same path, which they may have in them
+if [ -d "$pythons" ]; then # at the same path, because the files may contain it
   mkdir -p "$root$pythons"
   mount --bind "$pythons" "$root$pythons"
 fi
-mount --bind /etc/ssl/certs "$root/etc/ssl/certs" # pip trusts what this machine trusts
+mount --bind /etc/ssl/certs "$root/etc/ssl/certs" # pip trusts the certificates that this machine trusts
 mount -t proc proc "$root/proc"
 mount --rbind /dev "$root/dev"
 mount --rbind /sys "$root/sys"

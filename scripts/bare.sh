@@ -1,5 +1,5 @@
 #!/bin/sh
-# Bare systems in which packages are tried: of this machine's processor, and of aarch64, whose programs run under qemu-user on x86-64.
+# Bare systems for testing packages: for this machine's processor, or for aarch64, with programs that run under qemu-user on x86-64.
 #
 #   scripts/bare.sh make NAME ARCH SUITE [PACKAGE,...]   makes build/roots/NAME-SUITE-ARCH.tar, unless it is there, and prints its path
 #   scripts/bare.sh unpack TAR FOLDER [NAMED_LINE]       unpacks it to FOLDER, which it empties first, and tests/packages/named_line.sh's program
@@ -10,8 +10,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-# Where the kernel does not know what to do with programs of ARCH, it starts qemu for them until this mount namespace ends, or this machine is
-# restarted where binfmt_misc was mounted before.
+# If the kernel cannot run programs for ARCH, it starts qemu for them until this mount namespace ends, or, if binfmt_misc was already mounted,
+# until this machine is restarted.
 emulate() {
   [ "$1" != "$(dpkg --print-architecture)" ] || return 0
   misc=/proc/sys/fs/binfmt_misc
@@ -22,7 +22,7 @@ emulate() {
     echo "bare: $1 needs qemu-aarch64-static: install qemu-user-static, or run make aarch64" >&2
     exit 1
   fi
-  # ELF, 64 bits, little endian, executable or position independent, machine 183. F: qemu is opened now, so every root finds it.
+  # ELF, 64 bits, little endian, executable or position independent, machine 183. F: qemu is opened now, so it is found in every root.
   printf '%s' ':qemu-aarch64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00:\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:'"$qemu"':F' >$misc/register
 }
 
@@ -32,7 +32,7 @@ if [ "$1" = make ]; then
     if [ "${BARE_NAMESPACE:-}" = "" ]; then BARE_NAMESPACE=1 exec unshare --mount "$0" "$@"; fi
     mkdir -p build/roots
     emulate "$3"
-    # mmdebstrap would ask the package arch-test whether qemu is there.
+    # Otherwise mmdebstrap would ask the package arch-test whether qemu is installed.
     mmdebstrap --quiet --format=tar --variant=minbase --skip=check/qemu --components=main,universe --architectures="$3" ${5:+--include="$5"} \
       "$4" "$base.new" >&2
     mv "$base.new" "$base"
@@ -53,6 +53,6 @@ if [ "${4:-}" != "" ]; then
     tests/packages/named_line.sh make "$3/$4"
   else
     cp -R build/aarch64/portable/named_line "$3/$4"
-    echo cuMemAlloc >"$3/$4/wanted" # qemu-user has no process_vm_readv, by which the probe reads stacks: the call is all that can be named
+    echo cuMemAlloc >"$3/$4/wanted" # qemu-user lacks process_vm_readv, which the probe needs to read stacks: only the call can be named
   fi
 fi

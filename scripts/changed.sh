@@ -1,10 +1,10 @@
 #!/bin/sh
-# Prints the files that differ from the main branch: what was committed since the branch left origin/main (without one: main), what is
-# not committed yet, and what is new.
+# Prints the files that differ from the main branch: those changed in commits since the branch left origin/main (or main if there is
+# none), those with uncommitted changes, and new ones.
 #
 #   scripts/changed.sh [--or-recent] [PATH...]
 #
-# --or-recent: where nothing was committed since, what the last 20 commits changed
+# --or-recent: if there are no such commits, the files that the last 20 commits changed
 set -eu
 cd "$(dirname "$0")/.."
 recent=

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds and reports one line per module: when it was finished, and of how many files. What the compiler says is shown in full.
+# Builds and reports one line per module: when it was finished, and how many files it has. Shows all of the compiler's output.
 #
 #   scripts/compile.sh BUILD_DIR [ARGUMENT...]      the arguments of `cmake --build`
 #
@@ -8,7 +8,7 @@ set -u
 build=$1
 shift
 if [ -n "${VERBOSE:-}" ]; then exec cmake --build "$build" "$@" --verbose; fi
-unset VERBOSE # CMake takes an empty one for yes
+unset VERBOSE # CMake takes an empty value for yes
 
 begun=$(date +%s)
 compiled=

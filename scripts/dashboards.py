@@ -261,7 +261,7 @@ def watch():
     of = 'cluster=~"$cluster"'
 
     def of_leak(metric):
-        # An agent exports the same metrics of its own GPUs.
+        # An agent exports the same metrics for its own GPUs.
         return f"max without (detector) ({metric}{{{of}}}) and on (cluster, Hostname, UUID) vramtrack_fleet_leaking_used_bytes{{{of}}}"
     return [
         stat("GPUs", f"sum(vramtrack_fleet_gpus{{{of}}})"),

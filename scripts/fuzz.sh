@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs every fuzz target: first its committed corpus and the same grown to the limits of fuzz/limits.txt (each file must pass),
-# then SECONDS of new input up to those limits.
+# Runs every fuzz target: first its committed corpus and the same files grown to the limits of fuzz/limits.txt (each file must
+# pass), then SECONDS of new input up to those limits.
 #
 #   scripts/fuzz.sh BUILD_DIR [SECONDS]      0 seconds: the corpus only
 #

@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "fuzz" / "corpus"
 MIB = 1 << 20
-# A target holds its input, copies of it, and what it read of them several times over, for comparing.
+# To compare results, a target holds its input, copies of it, and what it read from them several times over.
 MOST_BYTES = 768 * MIB
 SECONDS = 10.0
 SECONDS_PER_MIB = 10.0
@@ -106,7 +106,7 @@ def run(command, seconds, is_sanitized):
     if pid == 0:
         resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        if not is_sanitized:  # whose shadow takes terabytes of addresses
+        if not is_sanitized:  # the sanitizer's shadow takes terabytes of addresses
             resource.setrlimit(resource.RLIMIT_AS, (4 * MOST_BYTES, 4 * MOST_BYTES))
         os.dup2(os.open(os.devnull, os.O_RDWR), 0)
         os.dup2(write, 1)

@@ -20,7 +20,7 @@ from pathlib import Path
 from fuzz_limits import limits
 
 ROOT = Path(__file__).resolve().parent.parent
-# By the clock on the wall: a busy machine may give the fuzzer no processor for seconds.
+# Measured in wall time, because on a busy machine the fuzzer may get no processor for seconds.
 OPTIONS = ["-rss_limit_mb=2048", "-malloc_limit_mb=1024", "-timeout=60", "-print_final_stats=1"]
 MOST_FINDINGS = 5
 

@@ -5,10 +5,10 @@
 #
 #   scripts/library_sources.sh
 #
-# apt verifies what it fetches. The package sources of this machine serve, with their deb lines read as deb-src lines.
+# apt verifies what it downloads. It uses this machine's package sources, with their deb lines read as deb-src lines.
 set -eu
 cd "$(dirname "$0")/.."
-# The sources' own scripts need Debian's Python packages: Debian's python3, not that of a virtual environment or of pyenv.
+# The sources' own scripts need Debian's Python packages, so use Debian's python3, not one from a virtual environment or pyenv.
 PATH=/usr/bin:/bin:$PATH
 folder=$PWD/build/library-sources
 wanted="cpp-httplib=$(dpkg-query -W -f '${source:Version}' libcpp-httplib-dev) prometheus-cpp=$(
@@ -29,7 +29,7 @@ apt() {
     -o Dir::State::Lists="$folder/apt/lists" -o APT::Sandbox::User=root "$@" >>"$log" 2>&1
 }
 cd "$folder"
-apt update || true # one source that has no packages in source form does not stop the others
+apt update || true # a package source without source packages must not stop the others
 for package in $wanted; do
   if ! apt source --download-only "$package"; then
     tail -n 5 "$log" >&2
@@ -40,7 +40,7 @@ for package in $wanted; do
   dpkg-source --no-check --extract "$name"_*.dsc "$name" >>"$log" 2>&1
 done
 python3 "$folder/cpp-httplib/split.py" --out "$folder/cpp-httplib/out" >>"$log"
-# Debian leaves these tables out, and makes them from its own package unicode-data.
+# Debian omits these tables, and generates them from its own package unicode-data.
 make -C re2 REBUILD_TABLES=1 re2/perl_groups.cc re2/unicode_casefold.cc re2/unicode_groups.cc >>"$log"
 rm -rf apt ./*.dsc ./*.tar.*
 echo "$wanted" >complete

@@ -1,13 +1,13 @@
 #!/bin/sh
-# clang-format over every source, clang-tidy over src/ and python/native/ (or over the files named). What the build leaves
-# out, such as the extension where there is no virtual environment for it, is not looked at.
+# Runs clang-format over every source file and clang-tidy over src/ and python/native/ (or over the given files). Files that
+# are not built, such as the extension without a virtual environment for it, are not checked.
 #
 #   scripts/lint.sh BUILD_DIR [--changed | FILE...]      BUILD_DIR has compile_commands.json
 #   scripts/lint.sh --format                             clang-format only
 #
-# --changed: clang-tidy over what changed since the branch left origin/main or, without such a branch, in the last 20 commits.
+# --changed: clang-tidy over the files changed since the branch left origin/main, or in the last 20 commits if there is no such branch.
 #
-# Exits non-zero when either has something to say.
+# Exits non-zero if either has findings.
 set -eu
 cd "$(dirname "$0")/.."
 build=$1
@@ -28,10 +28,10 @@ if [ "$build" = --format ]; then
   exit $status
 fi
 
-# Compiler flags that clang does not know (GCC's own warnings) are not findings.
+# Compiler flags that clang does not know (GCC's own warnings) do not count as findings.
 if [ "${1:-}" = --changed ]; then
   changed=$(scripts/changed.sh --or-recent src python/native) || exit 1
-  # A header is looked at through the file of its name; without one, through one that includes it.
+  # A header is checked through the file with the same name, or, without one, through a file that includes it.
   set -- $(echo "$changed" | while read -r file; do
     [ -f "$file" ] || continue
     case $file in
@@ -51,7 +51,7 @@ if [ "${1:-}" = --changed ]; then
   fi
 fi
 [ $# -gt 0 ] || set -- $(find src python/native -name '*.cpp' | sort)
-# clang refuses GCC's precompiled header where it lies beside its text: it reads a copy of the text.
+# clang refuses GCC's precompiled header if it lies next to the header's text, so it reads a copy of the text.
 commands=$build/lint
 mkdir -p "$commands"
 sed 's/cmake_pch\.hxx/lint_pch.hxx/g' "$build/compile_commands.json" >"$commands/compile_commands.json"

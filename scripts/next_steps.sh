@@ -1,5 +1,5 @@
 #!/bin/sh
-# What to do with a binary just built.
+# Prints what to do with a newly built binary.
 cat <<'END'
 
 vramtrack is build/release/vramtrack. Next:

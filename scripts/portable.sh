@@ -1,8 +1,8 @@
 #!/bin/sh
-# Packs the portable binary into dist/vramtrack-VERSION-linux-ARCH.tar.gz, after checking that it needs glibc and
-# nothing else, and that docs/install.md names the oldest glibc it runs on.
+# Packs the portable binary into dist/vramtrack-VERSION-linux-ARCH.tar.gz, after checking that it needs only glibc, and that
+# docs/install.md names the oldest glibc on which it runs.
 #
-#   scripts/portable.sh BUILD_DIR [ARCH]      of the preset `portable`; ARCH: this machine's. OBJDUMP, CC: those of ARCH
+#   scripts/portable.sh BUILD_DIR [ARCH]      BUILD_DIR: of the preset `portable`; ARCH: this machine's. OBJDUMP, CC: those for ARCH
 set -eu
 cd "$(dirname "$0")/.."
 binary=$1/vramtrack
@@ -20,7 +20,7 @@ floor=$(scripts/glibc_floor.sh "$binary")
 stated=$(sed -n 's/.*glibc \([0-9][0-9.]*[0-9]\) or newer.*/\1/p' docs/install.md | head -n 1)
 if [ "$floor" != "$stated" ]; then
   echo "portable: the binary runs on glibc $floor or newer, docs/install.md says '${stated:-nothing}'" >&2
-  # Releases are built on Debian 12; a newer distribution's libraries may want a newer glibc.
+  # Releases are built on Debian 12; a newer distribution's libraries may require a newer glibc.
   if grep -q '^VERSION_CODENAME=bookworm' /etc/os-release; then
     echo "portable: correct docs/install.md" >&2
     exit 1
@@ -32,8 +32,8 @@ rm -rf "$stage"
 cmake --install "$1" --prefix "$PWD/$stage" --strip >/dev/null
 scripts/third_party_licenses.sh >"$stage/THIRD_PARTY_LICENSES"
 
-# The probe lies beside the binary, loads into old containers, and names a line. Another processor's runs where it is tried
-# (scripts/try_portable.sh).
+# The probe lies next to the binary, loads into old containers, and names a line. A binary for another processor is run where
+# it is tested (scripts/try_portable.sh).
 for probe in "$stage"/lib/vramtrack/libvramtrack_probe.so "$stage"/lib/vramtrack/libvramtrack_probe_cuda.so; do
   floor_of_probe=$(scripts/glibc_floor.sh "$probe")
   if [ "$(printf '%s\n' "$floor_of_probe" 2.17 | sort -V | tail -n 1)" != 2.17 ]; then

@@ -1,10 +1,10 @@
 #!/bin/sh
-# CPython 3.14 into build/python3.14, for the tests that run each Python (tests/probe/python_frames.py): Debian's own packages of
-# it, from unstable, with the C library that they were built with. Nothing is installed, and no list of apt's is changed.
+# Installs CPython 3.14 into build/python3.14, for the tests that run each Python (tests/probe/python_frames.py): Debian's own
+# packages from unstable, with the C library that they were built with. The system and apt's lists are left unchanged.
 #
 #   scripts/python314.sh
 #
-# Exits with 77, and says why, where it is not available. Nothing to do: says nothing.
+# Exits with 77, and prints the reason, if it is not available. Prints nothing if there is nothing to do.
 set -eu
 cd "$(dirname "$0")/.."
 folder=$PWD/build/python3.14

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Downloads the interpreters that wheels are built for, beside the system's, into a folder for scripts/wheels.sh (VRAMTRACK_PYTHONS):
-# Debian 12 has CPython 3.11 alone, whose wheel no other Python takes.
+# Downloads the interpreters other than the system's that wheels are built for into a folder for scripts/wheels.sh
+# (VRAMTRACK_PYTHONS): Debian 12 has only CPython 3.11, with a wheel that no other Python accepts.
 #
 #   scripts/pythons.sh FOLDER
 #
-# uv fetches them (python-build-standalone, from GitHub) and checks them by the sums that it holds; pip checks uv by requirements-pythons.txt.
+# uv downloads them (python-build-standalone, from GitHub) and checks their built-in checksums; pip checks uv by requirements-pythons.txt.
 set -eu
 cd "$(dirname "$0")/.."
 if [ $# != 1 ]; then
@@ -16,5 +16,5 @@ tools=$(mktemp -d)
 trap 'rm -rf "$tools"' EXIT
 python3 -m venv "$tools/venv"
 "$tools/venv/bin/pip" install -q --disable-pip-version-check --require-hashes -r python/requirements-pythons.txt
-# The oldest that is served, Ubuntu 22.04's, the first with the stable ABI, and the newest, which that ABI's wheel is tried on.
+# The oldest supported one, Ubuntu 22.04's, the first with the stable ABI, and the newest, on which that ABI's wheel is tested.
 UV_PYTHON_INSTALL_DIR=$1 "$tools/venv/bin/uv" python install --no-bin 3.9 3.10 3.12 3.13

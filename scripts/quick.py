@@ -19,15 +19,15 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-UNTESTED = re.compile(r"^(docs|contrib|LICENSE|VERSION|\.github|CHANGELOG|README|CONTRIBUTING)")  # no unit test reads it
+UNTESTED = re.compile(r"^(docs|contrib|LICENSE|VERSION|\.github|CHANGELOG|README|CONTRIBUTING)")  # no unit test reads these
 
 
 @dataclasses.dataclass
 class Modules:
-    folders: dict   # of a folder of src/: the module
-    dependents: dict  # of a module: those that link it
-    programs: dict  # of a folder of tests/unit/: (the test program, the name of its tests)
-    others: dict    # page and python, where they are built: their targets
+    folders: dict   # from a folder of src/ to its module
+    dependents: dict  # from a module to those that link it
+    programs: dict  # from a folder of tests/unit/ to (the test program, the name of its tests)
+    others: dict    # page and python, if they are built: their targets
 
 
 def read_modules(path):
@@ -78,7 +78,7 @@ def python_tests(changed):
 class Plan:
     modules: list
     targets: list
-    tests: list  # names of ctest
+    tests: list  # names of tests in ctest
     left_out: list
 
 
@@ -86,7 +86,7 @@ def plan_for(changed, modules):
     touched, folders, page, python, left_out = set(), set(), False, [], []
     for path in changed:
         parts = pathlib.PurePath(path).parts
-        within = ["/".join(parts[1:end]) for end in range(len(parts) - 1, 1, -1)]  # the folders of the file, the longest first
+        within = ["/".join(parts[1:end]) for end in range(len(parts) - 1, 1, -1)]  # the file's folders, the longest first
         if parts[0] == "src" and (folder := next((f for f in within if f in modules.folders), None)):
             touched.add(modules.folders[folder])
         elif parts[:2] == ("tests", "unit") and len(parts) > 3 and parts[2] in modules.programs:
@@ -139,7 +139,7 @@ def main():
     done = subprocess.run([ROOT / "scripts/compile.sh", args.build, "-j", str(args.jobs), "--target", *plan.targets], cwd=ROOT)
     if done.returncode:
         return done.returncode
-    # The tests of single files of the Python package are only run here: ctest knows them by the configuration "quick".
+    # The tests of single files in the Python package are run only here: in ctest they belong to the configuration "quick".
     return subprocess.run([ROOT / "scripts/run_tests.sh", args.build, "-C", "quick", "-j", str(args.jobs + 1), "--no-tests=error",
                            "-R", f"^({'|'.join(plan.tests)})$"], cwd=ROOT).returncode
 

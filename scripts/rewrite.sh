@@ -1,7 +1,7 @@
 #!/bin/sh
-# Rewrites the files that follow from the code: tables of documents, completions, the man page, goldens.
+# Rewrites the files that are generated from the code: tables of documents, completions, the man page, goldens.
 #
-#   scripts/rewrite.sh BUILD_DIR      in which `make rewrite` has built the programs
+#   scripts/rewrite.sh BUILD_DIR      where `make rewrite` has built the programs
 #
 # The pictures (tests/browser/pictures.mjs) and the requests to Kubernetes (make test-kubernetes) need more than a build.
 set -u
@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 build=$1
 failed=
 
-# A test that writes its file and then fails has found something else.
+# A test that writes its file and then fails has found another error.
 rewrite() { # rewrite PROGRAM TESTS
   if ! VRAMTRACK_UPDATE=1 VRAMTRACK_UPDATE_GOLDEN=1 "$build/$1" --gtest_brief=1 --gtest_filter="$2"; then failed="$failed $1"; fi
 }

@@ -1,19 +1,19 @@
 #!/bin/sh
-# Runs the tests of a build in a temporary folder, a home and a runtime folder of their own, and fails when a test fails or
-# leaves anything behind: a file there, or a process.
+# Runs the tests of a build in a temporary folder, with a home and a runtime folder of their own, and fails if a test fails
+# or leaves anything behind: a file there, or a process.
 #
 #   scripts/run_tests.sh BUILD_DIR [ARGUMENT...]      the arguments of ctest
 #
-# BUILD_DIR/tests.xml has the results (JUnit); scripts/test_results.py prints what failed and what took longest.
+# BUILD_DIR/tests.xml has the results (JUnit); scripts/test_results.py prints the failures and the longest tests.
 set -u
 cd "$(dirname "$0")/.."
 build=$1
 shift
-# Short: the path of a Unix socket has at most 107 bytes.
+# A short path, because the path of a Unix socket has at most 107 bytes.
 folder=$(mktemp -d "${TMPDIR:-/tmp}/vt.XXXXXX") || exit 1
-# Some tests act as another user, who has to reach what they made.
+# Some tests act as another user, who must be able to reach their files.
 chmod 755 "$folder" && mkdir -m 1777 "$folder/t" && mkdir -m 755 "$folder/h" "$folder/c" && mkdir -m 700 "$folder/r" || exit 1
-# In memory where there is such a place: see tests/unit/temp_folder.hpp.
+# In memory if there is such a place: see tests/unit/temp_folder.hpp.
 if shm=$(mktemp -d /dev/shm/vt.XXXXXX 2>/dev/null); then
   chmod 1777 "$shm"
 else
@@ -27,7 +27,7 @@ env TMPDIR="$folder/t" HOME="$folder/h" XDG_RUNTIME_DIR="$folder/r" VRAMTRACK_TE
   ctest --test-dir "$build" --output-on-failure --output-junit "$PWD/$build/tests.xml" "$@"
 status=$?
 
-# Others may leave what is theirs: pocl and Chromium caches, settings and dconf's file, a Python program that a test kills its socket.
+# Others may leave files: pocl and Chromium their caches, settings and dconf's file, a Python program killed by a test its socket.
 left=$(find "$folder/t" "$folder/h" "$folder/r" "$shm" -mindepth 1 -maxdepth 3 ! -path "$folder/r/vramtrack-attach*" ! -path "$folder/r/dconf*" |
   head -n 20)
 if [ -n "$left" ]; then

@@ -20,7 +20,7 @@ import sys
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-# Headers of the system: they describe glibc and the kernel, and put nothing of them into a program.
+# System headers: they describe glibc and the kernel, and add nothing of them to a program.
 NOT_COMPILED_IN = {"glibc", "linux"}
 
 
@@ -123,7 +123,7 @@ def shared_files(binary, late):
             if path and path not in paths:
                 paths.append(path)
                 todo.append(path)
-    # dpkg knows the files by the path they were installed with, which may be one of /lib and /usr/lib.
+    # dpkg records the paths with which files were installed, which may be in /lib or /usr/lib.
     return paths + [os.path.realpath(path) for path in paths] + [re.sub("^/usr/", "/", os.path.realpath(path)) for path in paths]
 
 
@@ -131,7 +131,7 @@ def libraries_of_build(folder):
     folder = pathlib.Path(folder)
     binary = folder / "vramtrack"
     link = output("ninja", "-C", str(folder), "-t", "commands", "-s", "vramtrack")
-    # Relative paths (a folder's own) are not the system's.
+    # Relative paths are in a build folder and do not belong to the system.
     objects = set(output("ninja", "-C", str(folder), "-t", "inputs", "vramtrack").split("\n"))
     compiled_in = headers_of(output("ninja", "-C", str(folder), "-t", "deps"), objects) + archives_of(link)
     late = late_of(folder / "late" / "vramtrack" / "late_functions.def")

@@ -1,17 +1,17 @@
 #!/bin/sh
-# Installs what a build needs and this machine lacks, with apt, on Debian 12 or newer and Ubuntu 24.04 or newer.
+# Installs the packages that a build needs and this machine lacks, with apt, on Debian 12 or newer and Ubuntu 24.04 or newer.
 #
 #   scripts/setup.sh [build] [test] [format] [lint] [fuzz] [bench] [package] [chroot] [ci] [wheel] [wheels] [web] [browser] [python] [anywhere]
 #                    [devices] [slurm] [kubernetes] [python314]                                                  (default: build)
 #
-# web (what the dashboard is built with), browser (what it is tested with), python (what the Python package is built and
-# tested with, in the virtual environment build/python), devices (OpenCL and Vulkan on the processor, which the probe is
-# tested with), slurm (what the actions for Slurm are tested with), kubernetes (what scripts/kubernetes/build.sh needs) and
-# python314 (what scripts/python314.sh needs) are optional: it continues without them. wheel is what `pip install .` needs of
-# the system, wheels what scripts/wheels.sh needs besides.
+# web (for building the dashboard), browser (for testing it), python (for building and testing the Python package, in the
+# virtual environment build/python), devices (OpenCL and Vulkan on the processor, for testing the probe), slurm (for testing
+# the actions for Slurm), kubernetes (for scripts/kubernetes/build.sh) and python314 (for scripts/python314.sh) are optional:
+# the script continues without them. wheel has the system packages for `pip install .`, and wheels has what scripts/wheels.sh
+# needs in addition.
 #
-# Nothing to install: says nothing and takes some hundredths of a second. Never asks a question. Set
-# VRAMTRACK_SETUP=0 to skip it, where the libraries come from somewhere else than Debian packages.
+# If there is nothing to install, prints nothing and takes some hundredths of a second. Never asks a question. Set
+# VRAMTRACK_SETUP=0 to skip it if the libraries do not come from Debian packages.
 set -eu
 
 build="g++ cmake ninja-build pkg-config libfmt-dev libsqlite3-dev zlib1g-dev libzstd-dev libdw-dev libbz2-dev nlohmann-json3-dev
@@ -38,17 +38,17 @@ python314="dpkg patchelf"
 
 [ "${VRAMTRACK_SETUP:-1}" = 0 ] && exit 0
 
-# Node from elsewhere than the distribution serves as well, from version 18 on.
+# Node from a source other than the distribution is accepted from version 18 on.
 if node -e 'process.exit(process.versions.node.split(".")[0] >= 18 ? 0 : 1)' 2>/dev/null && command -v npm >/dev/null; then
   web=
 fi
-# Ubuntu has Chromium as a snap only, which needs a running snapd: the browser tests say that they are skipped.
+# Ubuntu has Chromium only as a snap, which needs a running snapd: the browser tests report that they are skipped.
 if command -v chromium >/dev/null || command -v google-chrome >/dev/null || grep -qs '^ID=ubuntu' /etc/os-release; then
   browser=
 fi
 
 wanted=
-optional= # what a build and its tests can do without
+optional= # packages that a build and its tests can do without
 for group in "${@:-build}"; do
   case $group in
     web | browser | python | devices | slurm | kubernetes | python314) eval "optional=\"\$optional \$$group\"" ;;
@@ -67,8 +67,8 @@ VRAMTRACK_SETUP=0:" $wanted >&2
   exit 1
 fi
 
-# Prints those of the named packages that are not installed. Virtual names (pkg-config is provided by pkgconf on
-# newer releases) count as installed when a provider is.
+# Prints those of the named packages that are not installed. Virtual names (pkg-config is provided by pkgconf on newer
+# releases) count as installed if a provider is.
 missing_of() {
   installed=" $(dpkg-query -W -f '${db:Status-Abbrev} ${Package} ${Provides}\n' 2>/dev/null |
     sed -n 's/^ii *//p' | sed 's/([^)]*)//g' | tr ',\n' '  ') "
@@ -120,7 +120,7 @@ mesa-vulkan-drivers, the probe's tests of OpenCL and Vulkan are skipped where th
 the tests on Slurm are skipped. Without golang-go, kube-apiserver cannot be built." >&2
 fi
 
-# The virtual environment of the Python package: the distribution's interpreter, and pinned packages by pip.
+# The virtual environment for the Python package: the distribution's interpreter, with pinned packages installed by pip.
 case " $* " in
   *" python "*)
     cd "$(dirname "$0")/.."

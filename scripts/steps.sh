@@ -1,15 +1,15 @@
 #!/bin/sh
-# Runs the steps of a check, one after the other. A step that fails does not hide what the others have to say.
+# Runs the steps of a check, one after another. A step that fails does not prevent the others from running.
 #
-#   scripts/steps.sh gate      what must pass before a change is merged: the tests, the unit tests under sanitizers and the format
-#   scripts/steps.sh check     what is longer: packages, clang-tidy, sanitizers, fuzzing, a fleet of 8,000 GPUs
+#   scripts/steps.sh gate      required before a change is merged: the tests, the unit tests under sanitizers and the format
+#   scripts/steps.sh check     takes longer: packages, clang-tidy, sanitizers, fuzzing, a fleet of 8,000 GPUs
 #
-# Prints what each step took, and at the end the ten longest tests. Exits non-zero when a step failed, and names it. The totals of the test
-# runner come last.
+# Prints how long each step took, and at the end the ten longest tests. Exits non-zero if a step failed, and names it. The test runner's
+# totals come last.
 set -u
 cd "$(dirname "$0")/.."
 which=$1
-# One locale: its variables are part of what a compiler cache goes by, so LC_ALL would make it miss what `make test` has compiled.
+# One locale: its variables are part of the compiler cache's key, so LC_ALL would make it miss what `make test` has compiled.
 unset LC_ALL
 export LANG=C.UTF-8
 failed=
@@ -18,7 +18,7 @@ logs=build/$which
 rm -rf "$logs"
 mkdir -p "$logs"
 
-# told NAME STATUS BEGUN: shows the end of what the step printed: a little where it passed.
+# told NAME STATUS BEGUN: shows the end of the step's output, only a little if it passed.
 told() {
   if [ "$2" = 0 ]; then
     outcome=ok
@@ -42,7 +42,7 @@ step() {
   told "$name" $status "$begun"
 }
 
-# beside NAME COMMAND...: begins COMMAND, which takes the time that the steps after it leave; `finish NAME` waits for it.
+# beside NAME COMMAND...: starts COMMAND, which uses the time that the steps after it leave idle; `finish NAME` waits for it.
 beside() {
   name=$1
   shift
@@ -58,11 +58,11 @@ finish() {
   told "$1" $status "$beside_begun"
 }
 beside=
-# Not a moment longer than we run.
+# It must not outlive this script.
 trap '[ -z "$beside" ] || kill "$beside" 2>/dev/null' EXIT
 trap 'exit 130' INT TERM
 
-# without_warnings COMMAND...: runs COMMAND, as a step whose log is compile.log; fails too where g++ 12, the reference, warns.
+# without_warnings COMMAND...: runs COMMAND, as a step with the log compile.log; also fails if g++ 12, the reference, warns.
 without_warnings() {
   "$@" || return
   if [ "$(g++ -dumpversion)" != 12 ] || ! grep -q ': warning: ' "$logs/compile.log"; then return; fi
@@ -75,7 +75,7 @@ case $which in
   gate)
     scripts/setup.sh build test format fuzz ci || exit 1
     step format make format-check
-    # The tests wait for servers, screens and pages in half of their time: what the sanitizers need is compiled meanwhile.
+    # The tests spend half of their time waiting for servers, screens and pages: the programs for the sanitizers are compiled meanwhile.
     step compile without_warnings make compiled-tests
     beside sanitized make sanitized
     step test make test
@@ -83,7 +83,7 @@ case $which in
     ;;
   check)
     scripts/setup.sh build test lint fuzz bench package ci || exit 1
-    # Properties on other numbers than those of the gate.
+    # Properties with other random numbers than in the gate.
     SEED=${SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
     export SEED
     echo "check: SEED=$SEED repeats what is drawn at random, for example: make dev SEED=$SEED"
@@ -104,7 +104,7 @@ case $which in
     ;;
 esac
 
-# What failed and why, so that the last lines of the output show it: the compiler's errors, and the tests.
+# The failures and their reasons, so that they are in the last lines of the output: the compiler's errors, and the tests.
 for name in $failed; do grep -hE 'error:|Error [0-9]+$|^tests: |^lint: ' "$logs/$name.log" | head -n 10; done
 if ls build/*/tests.xml >/dev/null 2>&1; then
   scripts/test_results.py failed build/*/tests.xml

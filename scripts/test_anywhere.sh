@@ -3,13 +3,13 @@
 #
 #   scripts/test_anywhere.sh BUILD_DIR [--condition NAME]... [--suite all|outside] [--repeat COUNT] [--list]
 #
-#   --condition  midnight, spring, autumn, zone, locale or load; may be given again (default: every one)
-#   --suite      all: the whole suite once, and those of the agent and the browser COUNT times (default);
-#                outside: only what runs the binary from outside (cli_*, agent, browser)
+#   --condition  midnight, spring, autumn, zone, locale or load; may be repeated (default: all of them)
+#   --suite      all: the whole suite once, and the tests of the agent and the browser COUNT times (default);
+#                outside: only the tests that run the binary from outside (cli_*, agent, browser)
 #   --repeat     how often the tests of the agent and the browser run (default: 10)
 #
 # The clock is moved by a preloaded library (tests/fake/moved_clock.c). Ends with one line per condition; the log of each is
-# BUILD_DIR/anywhere-NAME.log. Exits 1 when a test failed under a condition.
+# BUILD_DIR/anywhere-NAME.log. Exits with 1 if a test failed under a condition.
 set -u
 cd "$(dirname "$0")/.."
 
@@ -31,10 +31,10 @@ done
 [ -f "$build/CTestTestfile.cmake" ] || { echo "test_anywhere: '$build' is no folder of a build with tests" >&2; exit 2; }
 [ -n "$conditions" ] || conditions="midnight spring autumn zone locale load"
 
-jobs=$((2 * $(nproc) + 1))  # as `make test`
+jobs=$((2 * $(nproc) + 1))  # like `make test`
 outside='^(cli|web|browser|dashboard)_'
 
-# The tests under the environment of a condition. $1: a log, $2...: the command that sets the scene, with what it runs.
+# Runs the tests in a condition's environment. $1: a log, $2...: the command that sets it up, followed by the command to run.
 under() {
   log=$1
   shift
@@ -56,7 +56,7 @@ suites() {
   return $status
 }
 
-# A date and a zone; the clock runs on from there.
+# A date and a zone; the clock continues from there.
 at() {
   log=$1
   zone=$3
@@ -78,12 +78,12 @@ run_condition() {
   log=$build/anywhere-$1.log
   case $1 in
     midnight) at "$log" "2026-03-10 23:50:00" UTC ;;
-    # Ten minutes before the clocks of Berlin go forward, and before they go back (which 02:50 there does not tell).
+    # Ten minutes before the clocks in Berlin go forward, and before they go back (02:50 there is ambiguous).
     spring) at "$log" "2026-03-29 01:50:00" Europe/Berlin ;;
     autumn) at "$log" "2026-10-25 00:50:00 UTC" Europe/Berlin ;;
     zone) suites "$log" env TZ=Asia/Kolkata ;;
     locale)
-      # Made where it is missing, in the build folder: no root is needed.
+      # Created in the build folder if it is missing, so no root is needed.
       locales=$PWD/$build/locales
       if ! locale -a 2>/dev/null | grep -qi '^de_DE.utf-\{0,1\}8$' && [ ! -d "$locales/de_DE.UTF-8" ]; then
         mkdir -p "$locales"

@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 
-MOST_LINES = 40  # of what a failed test said
+MOST_LINES = 40  # of a failed test's output
 ENDED = re.compile(r"\[ {7}OK \] (\S+?),? .*?\((\d+) ms\)|\[  SKIPPED \] (\S+?),? .*?\((\d+) ms\)")
 BEGUN = re.compile(r"\[ RUN {6}\] (\S+)")
 BEGUN_OR_ENDED = re.compile(r"\[ (?:RUN     |      OK| SKIPPED| FAILED ) \] ")
@@ -41,7 +41,7 @@ class Run:
         ended = [(ok or skipped, int(ok_ms or skipped_ms)) for ok, ok_ms, skipped, skipped_ms in ENDED.findall(self.text)]
         self.milliseconds = dict(ended)
         self.skipped = len(re.findall(r"^\[  SKIPPED \] \S+ \(", self.text, re.MULTILINE))
-        # A test that calls exit(0) ends the others with it.
+        # A test that calls exit(0) ends the other tests, too.
         self.complete = re.search(r"^\[=+\] \d+ tests? from \d+ test suites? ran\.", self.text, re.MULTILINE) is not None
         self.passed = self.status == 0 and self.complete
 
@@ -130,7 +130,7 @@ def main():
     wrong = [name for name in mine if name not in whole.milliseconds]
     print(f"{piece}: {whole.why()}; {len(wrong)} of {len(mine)} tests did not pass and are run again, each by itself")
     failed = 0
-    # What each test passed and the program still failed: something at its end, such as a leak.
+    # Each test passed but the program failed: something at its end, such as a leak.
     for name in wrong or mine:
         alone = Run(program, args.limit, {"GTEST_FILTER": name})
         if not alone.passed:

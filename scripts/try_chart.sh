@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the chart into a new cluster, with the image of the same version, and waits until the agent reports that its node has no GPU: the
-# API takes what the chart renders, and the program starts with the user, the rights and the folders that the chart gives it.
+# Installs the chart in a new cluster, with the image of the same version, and waits until the agent reports that its node has no GPU: the
+# API accepts the rendered chart, and the program starts with the user, the rights and the folders that the chart gives it.
 #
 #   scripts/try_chart.sh CHART IMAGE        the .tgz of `make chart`, and the archive of `make container`
 #
@@ -15,12 +15,12 @@ trap 'kind delete cluster --quiet --name "$cluster" || true; rm -f "$KUBECONFIG"
 
 helm lint --strict "$chart"
 kind create cluster --quiet --name "$cluster" --wait 180s
-kind load image-archive --quiet --name "$cluster" "$image" # the node has it under the name that the chart asks for
+kind load image-archive --quiet --name "$cluster" "$image" # the node has it under the name that the chart refers to
 kubectl label --all nodes nvidia.com/gpu.present=true >/dev/null
 helm install vramtrack "$chart" >/dev/null
 echo "  ok      the chart is installed"
 
-# Without a GPU the agent ends, and is started again: its words stay.
+# Without a GPU the agent exits and is started again; its output is kept.
 for _ in $(seq 120); do
   said=$(kubectl logs --selector app.kubernetes.io/component=agent 2>/dev/null || true)
   case $said in *"no GPU to watch"*) break ;; esac

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Starts an image's program as a person would: its version, the analysis of a log from standard input, an agent that answers.
+# Starts an image's program as a person would: prints its version, analyses a log from standard input, and starts an agent that answers.
 #
 #   scripts/try_container.sh ENGINE IMAGE        ENGINE: podman or docker
 set -eu

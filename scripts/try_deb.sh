@@ -1,12 +1,12 @@
 #!/bin/sh
-# Tries the .deb in a bare Debian: installation, an upgrade from a lower version, removal and purge. After each step it compares the
-# users, files, owners, permissions and leftovers with what they should be, and it starts the agent as the service does.
+# Tests the .deb in a bare Debian: installation, an upgrade from a lower version, removal and purge. After each step it compares the
+# users, files, owners, permissions and leftovers with the expected ones, and it starts the agent as the service does.
 #
 #   scripts/try_deb.sh DEB [SUITE]      SUITE: bookworm
 #
-# Needs root, mmdebstrap and a mirror; one of aarch64 is tried on x86-64 after `make aarch64`. The bare Debian is kept in build/roots for the
-# next run. All mounts are in a namespace of this script and end with it. systemd does not run inside, so starts and stops of the services are tried
-# with a systemctl that writes down what it is asked to do.
+# Needs root, mmdebstrap and a mirror; a package for aarch64 is tested on x86-64 after `make aarch64`. The bare Debian is kept in build/roots for
+# the next run. All mounts are in a namespace of this script and end with it. systemd does not run inside, so starts and stops of the services are
+# tested with a systemctl that records what it is asked to do.
 set -eu
 cd "$(dirname "$0")/.."
 deb=$1
@@ -24,7 +24,7 @@ fi
 
 failures=0
 pass() { printf '  ok      %s\n' "$1"; }
-check() { # check WHAT COMMAND...: the command's status is the answer
+check() { # check WHAT COMMAND...: the command's status is the result
   what=$1
   shift
   if "$@" >/dev/null 2>&1; then pass "$what"; else
@@ -44,7 +44,7 @@ owner() { inside stat -c '%U:%G %a' "$1"; }
 dpkg_log=$roots/try-deb.log
 run() { inside "$@" >>"$dpkg_log" 2>&1; }
 
-# The packages: what is built, and the same as a lower and as a higher version.
+# The packages: the one that is built, and copies of it with a lower and a higher version.
 mkdir -p "$roots"
 packages=$roots/packages
 rm -rf "$packages"
@@ -57,7 +57,7 @@ for of in 0.0.9 "$version" 99.0.0; do
 done
 rm -rf "$packages/content"
 
-# The bare Debian, with what the package depends on.
+# The bare Debian, with the packages that the package depends on.
 depends=$(dpkg-deb -f "$deb" Depends | tr ',' '\n' | sed 's/|.*//; s/(.*//' | tr -d ' ' | sort | paste -sd,)
 base=$(scripts/bare.sh make deb "$(dpkg-deb -f "$deb" Architecture)" "$suite" "$depends,init-system-helpers")
 scripts/bare.sh unpack "$base" "$root" named_line
@@ -66,7 +66,7 @@ mount -t tmpfs tmpfs "$root/run"
 mkdir -p "$root/run/systemd/system"
 mkdir "$root/packages"
 cp "$packages"/*.deb "$root/packages/"
-# As if systemd ran: the maintainer scripts ask for a restart and a stop, and these are written down.
+# As if systemd were running: the maintainer scripts ask for a restart and a stop, which are recorded.
 cat >"$root/usr/local/bin/systemctl" <<'END'
 #!/bin/sh
 echo "$*" >>/packages/asked
@@ -77,7 +77,7 @@ for name in /usr/bin/systemctl /bin/systemctl; do
 done
 asked() { grep -c -e "$1" "$root/packages/asked" 2>/dev/null || true; }
 
-# The agent, as its unit starts it: its user, its capabilities, its folders.
+# The agent, as started by its unit: its user, its capabilities, its folders.
 start_agent() {
   mkdir -p "$root/run/vramtrack"
   inside chown vramtrack:vramtrack /run/vramtrack
@@ -88,7 +88,7 @@ start_agent() {
     env XDG_STATE_HOME=/var/lib XDG_CONFIG_HOME=/etc XDG_RUNTIME_DIR=/run vramtrack agent --scenario leaking_training \
     --set store.path=/var/lib/vramtrack/vramtrack.db --listen 127.0.0.1:0 >"$root/packages/agent.log" 2>&1 &
   agent=$!
-  # It says where it listens once it does.
+  # It prints its address once it listens.
   for _ in $(seq 600); do
     if [ -S "$root/run/vramtrack/agent.sock" ] && [ -s "$root/var/lib/vramtrack/vramtrack.db" ]; then return 0; fi
     if ! kill -0 "$agent" 2>/dev/null; then break; fi
@@ -98,7 +98,7 @@ start_agent() {
   return 1
 }
 stop_agent() {
-  kill -TERM "$pid" # the agent's; $agent is the shell that started it, and has its status
+  kill -TERM "$pid" # the agent's pid; $agent is the shell that started it, and has its status
   wait "$agent"
 }
 
@@ -139,7 +139,7 @@ if start_agent; then
   equal "its user" "$(inside stat -c %U "/proc/$pid")" vramtrack
   equal "its capabilities" "$(inside sed -n 's/^CapEff:\t//p' "/proc/$pid/status")" 0000000000080004
   equal "what a program it starts would get" "$(inside sed -n 's/^CapAmb:\t//p' "/proc/$pid/status")" 0000000000000000
-  # The first sample is written some time after the agent listens.
+  # The first sample is written some time after the agent starts to listen.
   for _ in $(seq 30); do
     if run vramtrack replay /var/lib/vramtrack/vramtrack.db >/dev/null 2>&1; then break; fi
     sleep 1
@@ -153,9 +153,9 @@ fi
 echo "upgrade to $version, the configuration changed"
 echo '# an administrator was here' >>"$root/etc/vramtrack/config.toml"
 inside chmod 0600 /etc/vramtrack/config.toml
-chown -R 0:0 "$root/var/lib/vramtrack" # as the services that ran as root left it
+chown -R 0:0 "$root/var/lib/vramtrack" # as left by the services that ran as root
 sum=$(sha256sum <"$root/var/lib/vramtrack/vramtrack.db")
-mkdir -p "$root/etc/systemd/system/multi-user.target.wants" # as systemctl enable does
+mkdir -p "$root/etc/systemd/system/multi-user.target.wants" # like systemctl enable
 ln -s /lib/systemd/system/vramtrack-agent.service "$root/etc/systemd/system/multi-user.target.wants/"
 : >"$root/packages/asked"
 check "dpkg -i" run dpkg -i "/packages/vramtrack-$version.deb"

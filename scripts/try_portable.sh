@@ -1,11 +1,11 @@
 #!/bin/sh
-# Unpacks the portable archive in a bare Debian 12, analyses a simulated log there, runs a program that leaks under the probe, and asks
-# the agent that it starts.
+# Unpacks the portable archive in a bare Debian 12, analyses a simulated log there, runs a program that leaks under the probe, and
+# queries the agent that it starts.
 #
 #   scripts/try_portable.sh ARCHIVE [SUITE]
 #
-# Needs root and mmdebstrap; an archive of aarch64 is tried on x86-64 after `make aarch64`. The bare Debian is kept in build/roots for the
-# next run. All mounts are in a namespace of this script.
+# Needs root and mmdebstrap; an archive for aarch64 is tested on x86-64 after `make aarch64`. The bare Debian is kept in build/roots for
+# the next run. All mounts are in a namespace of this script.
 set -eu
 cd "$(dirname "$0")/.."
 if [ "$(id -u)" != 0 ]; then
@@ -30,7 +30,7 @@ with socket.socket() as s:  # SIOCSIFFLAGS: lo is up and running
     fcntl.ioctl(s, 0x8914, struct.pack("16sh14x", b"lo", 0x41))
 END
 
-# bash's /dev/tcp: a bare Debian has no curl.
+# bash's /dev/tcp, because a bare Debian has no curl.
 chroot "$root" /usr/bin/env -i PATH=/usr/bin:/bin HOME=/root LC_ALL=C.UTF-8 bash -eu <<'END'
 vramtrack=$(echo /opt/vramtrack-*/bin/vramtrack)
 echo "  ok      $($vramtrack --version | head -n 1)"

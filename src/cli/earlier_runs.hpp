@@ -36,7 +36,7 @@ Status check_traces(const std::vector<std::string>& command, const std::vector<s
 Result<EarlierRuns> earlier_runs(const std::vector<std::string>& command, const std::string& store,
                                  const std::vector<std::string>& traces);
 
-/// "2 earlier runs, 0 leaked, 0 ran out of memory", " usually 16.0 GiB after 1h, at most 16.0 GiB", and the results
+/// "2 earlier runs, 0 leaked, 0 ran out of memory", "  usually 16.0 GiB after 1h, at most 16.0 GiB", and the results
 /// from traces, each on a line.
 std::string earlier_runs_text(const EarlierRuns& runs);
 

@@ -114,7 +114,7 @@ struct Row {
   }
 };
 
-/// Splits "2026-03-01 10:00:00 GPU-I 0 4864 10"; returns false if no GPU is named.
+/// Splits "2026-03-01 10:00:00 GPU-I 0  4864  10"; returns false if no GPU is named.
 bool cut_entity_row(std::string_view line, Row& row) {
   const std::size_t at = line.find("GPU");
   if (at == std::string_view::npos || (at > 0 && !logtext::is_space(line[at - 1]))) return false;

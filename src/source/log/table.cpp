@@ -219,7 +219,7 @@ void Table::read_gpu_row(std::string_view line, std::uint64_t number, LogRows& r
     LogDevice gpu;
     gpu.index = index;
     gpu.pci_bus_id = bus;
-    // "NVIDIA GeForce RTX 5080 ... WDDM": the last word, after two or more spaces, is a mode.
+    // "NVIDIA GeForce RTX 5080 ...  WDDM": the last word, after two or more spaces, is a mode.
     std::string_view name = trim(first);
     if (const std::size_t gap = name.rfind("  "); gap != std::string_view::npos) name = trim(name.substr(0, gap));
     gpu.name = name;
