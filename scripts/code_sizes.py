@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Lengths of files and functions per folder, as a Markdown table: scripts/code_sizes.py [FOLDER...] (default: src page python).
 
-Needs Universal Ctags for the functions. Lines are counted as they stand, comments and blank lines included.
+Needs Universal Ctags for the functions. All lines count, including comments and blank lines.
 """
 import json
 import pathlib
@@ -23,7 +23,7 @@ def files_below(folder):
 
 
 def function_lengths(files):
-    """Lines of each function that ctags finds, with its place."""
+    """The length in lines of each function that ctags finds, with its location."""
     if not files:
         return []
     found = subprocess.run(

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the Grafana dashboards of contrib/grafana: dashboards.py [--check]
 
-They are made rather than drawn, so that the same metric looks the same on each of them. --check: exits with 1 when a file differs.
+They are generated rather than drawn, so that a metric looks the same on each of them. --check: exits with 1 if a file differs.
 """
 import json
 import pathlib
@@ -70,14 +70,14 @@ def graph(title, *lines, unit="short", description="", width=12, high=None, step
 
 
 def to(dashboard, **variables):
-    """A link of a field to another dashboard: the label's value becomes the variable's."""
+    """A link from a field to another dashboard: the label's value becomes the variable's value."""
     words = "".join(f"&var-{name}=${{__data.fields.{field}}}" for name, field in variables.items())
     return {"title": f"Open {DASHBOARDS[dashboard]}",
             "url": f"/d/vramtrack-{dashboard}?${{datasource:queryparam}}&${{cluster:queryparam}}&${{__url_time_range}}{words}"}
 
 
 def table(title, columns, width=24, height=8, description="", hidden=(), links=(), names=None):
-    """columns: (heading, expression, unit) each; rows that have the same labels are one."""
+    """columns: (heading, expression, unit) each; rows with the same labels are merged."""
     targets = [target(expr, "", chr(ord("A") + i), instant=True, table=True) for i, (_, expr, _) in enumerate(columns)]
     overrides = []
     renamed = {}
@@ -115,7 +115,7 @@ def leaks(of, title="Leaks now"):
 
 
 def alerts(title, of):
-    """One row per alert that fires. vmalert knows since when only of alerts that have a `for`."""
+    """One row per firing alert. vmalert only knows the start of alerts that have a `for`."""
     firing = 'ALERTS{alertstate="firing",%s}' % of
     return table(title, [
         ("firing", f"max without (alertstate) ({firing})", "short"),
@@ -307,7 +307,7 @@ VARIABLES = {
 
 
 def placed(panels):
-    """From left to right, a new line where one does not fit."""
+    """Places the panels from left to right, and starts a new line if one does not fit."""
     x = y = height = 0
     for number, one in enumerate(panels, 1):
         grid = one["gridPos"]

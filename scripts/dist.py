@@ -3,9 +3,9 @@
 
     scripts/dist.py [--released] [--url URL] [STEP...]        steps: deb portable wheels aarch64 manual chart container (default: all)
 
-Each package is made by the make target of its name. What cannot be made here is listed with the reason, and the rest continues; a
-step that fails makes dist.py fail at its end. --released checks that CHANGELOG.md has a section of this version, and with --url makes the
-documents of the work tree, which every package holds, say what is true once the release is published (scripts/published.py). --url: where the files of this release will be, from which install.sh downloads them. Without a step that is named `none`, no package is made: dist/ is
+Each package is made by the make target with its name. Packages that cannot be made here are listed with the reason, and the rest continues; a
+step that fails makes dist.py fail at its end. --released checks that CHANGELOG.md has a section for this version, and with --url makes the
+documents in the work tree, which every package contains, describe the state after publication (scripts/published.py). --url: where the files of this release will be, from which install.sh downloads them. With the step `none`, no package is made: dist/ is
 described as it is.
 """
 import argparse
@@ -31,7 +31,7 @@ def version():
 
 
 def why_not(step):
-    """Why a step cannot be done on this machine, or None."""
+    """The reason why a step cannot run on this machine, or None."""
     if step == "aarch64":
         if os.uname().machine != "x86_64":
             return "is cross-built on x86-64; here `make deb portable` builds for this machine"
@@ -52,7 +52,7 @@ def cpu_s():
 
 
 def make(step):
-    """Runs the target and prints how long it took. True when it went well."""
+    """Runs the target and prints how long it took. Returns whether it succeeded."""
     reason = why_not(step)
     if reason:
         print(f"dist: {step}: not built: {reason}", flush=True)
@@ -73,7 +73,7 @@ def digest(path):
 
 
 def builds(paths):
-    """Which build folder a package is from, for the bill of materials. What is cross-built is linked with the same libraries."""
+    """The build folder that a package comes from, for the bill of materials. Cross-built packages are linked with the same libraries."""
     for path in paths:
         if path.suffix == ".deb":
             yield path, "build/release"
@@ -82,7 +82,7 @@ def builds(paths):
 
 
 def installer(text, url, archives):
-    """install.sh of this release: `archives` are (name, SHA-256)."""
+    """install.sh for this release: `archives` are (name, SHA-256)."""
     lines = "\n".join(f"{digest}  {name}" for name, digest in archives)
     for name, value in (("version", version()), ("releases", url), ("checksums", f"'{lines}'")):
         text, count = re.subn(rf"^{name}=('')?$", lambda _, name=name, value=value: f"{name}={value}", text, count=1, flags=re.MULTILINE)

@@ -6,8 +6,8 @@
 Each input of fuzz/corpus/NAME is repeated up to the size that fuzz/limits.txt gives: as a whole (a file of many records), and its
 longest line without a line feed (a line of any length), and that line's first and last bytes (one field of any length). Those of logs
 also grow in what a table or an object has: columns, up to the 512 that are read and beyond them, brackets within brackets, fields of
-other names in one line, and GPUs, each with an index of its own. The bounds are 768 MiB, since a target holds what it read several times over to compare it, and 10 s of processor time and 10 more
-for each MiB, since its checks are not optimized; VRAMTRACK_TEST_PATIENCE multiplies them. --keep writes the grown inputs to FOLDER/NAME
+different names in one line, and GPUs, each with an index of its own. The bounds are 768 MiB, because a target holds what it read several times over to compare it, and 10 s of processor time and 10 more
+per MiB, because its checks are not optimized; VRAMTRACK_TEST_PATIENCE multiplies them. --keep writes the grown inputs to FOLDER/NAME
 and runs nothing, so that libFuzzer begins with them. Exit status: 1 if an input crashed, hung or took too much.
 """
 
@@ -38,7 +38,7 @@ def repeated(unit, size):
 
 
 def grown(data, size):
-    """(kind, bytes): what `data` becomes. The first byte, by which some targets choose what they try, stays."""
+    """(kind, bytes) for each input grown from `data`. The first byte stays, because some targets use it to choose what they test."""
     if not data or len(data) >= size:
         return
     yield "file", repeated(data, size)
@@ -70,7 +70,7 @@ def numbered(unit, size):
 
 
 def grown_log(data, size):
-    """(kind, bytes): what `data` becomes, as a table, an object or the readings of many GPUs."""
+    """(kind, bytes) for each input grown from `data`, as a table, an object or the readings of many GPUs."""
     lines = data.split(b"\n")
     longest = max(lines, key=len)
     first = b"\n".join(lines[:2])[: size // 2] + b"\n"
@@ -100,7 +100,7 @@ def grown_log(data, size):
 
 
 def run(command, seconds, is_sanitized):
-    """(what went wrong or "", seconds of processor time, bytes) of one run."""
+    """(the failure or "", seconds of processor time, bytes) of one run."""
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:

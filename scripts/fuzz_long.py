@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs every fuzz target, one after another, and reports what ran, what it covered and what it found.
+"""Runs every fuzz target, one after another, and reports which ran, what they covered and what they found.
 
     scripts/fuzz_long.py BUILD_DIR [--seconds 3600] [--only NAME ...]
 
-The targets share the seconds. A target that finds something is started again until its time is over or five inputs have
-been found. Inputs go to BUILD_DIR/corpus/NAME, findings to BUILD_DIR/crash-NAME-*. The tables (Markdown) and the line
+The targets share the time. A target that finds something is started again until its time is up or it has found five
+inputs. Inputs go to BUILD_DIR/corpus/NAME, findings to BUILD_DIR/crash-NAME-*. The tables (Markdown) and the line
 coverage by llvm-cov are made at the end, from all inputs. Exit status: 1 if anything was found.
 """
 
@@ -32,7 +32,7 @@ def inputs(build, name):
 
 
 def run(build, name, seconds):
-    """Fuzzes one target; its figures."""
+    """Fuzzes one target; returns its figures."""
     target, log = build / f"fuzz_{name}", build / f"fuzz-{name}.log"
     log.write_text("")
     before = set(build.glob(f"crash-{name}-*"))
@@ -54,7 +54,7 @@ def run(build, name, seconds):
 
 
 def summaries(build, targets, profile):
-    """For each file of src/ that `targets` hold: (lines that ran, lines)."""
+    """For each file of src/ in `targets`: (lines that ran, lines)."""
     objects = [str(build / f"fuzz_{targets[0]}")] + [f"-object={build}/fuzz_{name}" for name in targets[1:]]
     export = subprocess.run(["llvm-cov", "export", "-summary-only", f"-instr-profile={profile}", *objects],
                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
@@ -68,7 +68,7 @@ def summaries(build, targets, profile):
 
 
 def coverage(build, targets, figures):
-    """Runs all inputs once more, counted: the lines of src/ of each target, and of all by module."""
+    """Runs all inputs once more with coverage: the lines of src/ per target, and those of all targets per module."""
     folder = build / "profile"
     folder.mkdir(exist_ok=True)
     profiles = []

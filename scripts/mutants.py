@@ -3,7 +3,7 @@
 
     scripts/mutants.py [--preset quick] [--jobs 2] [--only TEXT] [--changed] [FILE]
 
-The copy is build/mutants/; the working tree is not touched. Exits 1 when a mutation survives, does not compile or no longer
+The copy is build/mutants/; the working tree is not changed. Exits with 1 if a mutation survives, does not compile or no longer
 fits its file. The format is described at the top of tests/mutations.txt.
 """
 import argparse
@@ -34,7 +34,7 @@ class Mutation:
         return f"{self.path}: {self.before.strip()} -> {self.after.strip() or 'nothing'}"
 
     def applied_to(self, text):
-        """The mutated text. The line after the anchor that has `before` is changed; it must be the only one if there is no anchor."""
+        """The mutated text. The line after the anchor that contains `before` is changed; without an anchor, it must be the only such line."""
         start = 0
         if self.anchor:
             if text.count(self.anchor) != 1:
@@ -82,7 +82,7 @@ def changed_files():
 
 
 def copy_sources():
-    """Writes only what differs, so that a later run builds little."""
+    """Writes only the files that differ, so that a later run builds little."""
     names = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True,
                            capture_output=True, text=True).stdout.split("\0")
     names = {n for n in names if n and (ROOT / n).is_file()}
@@ -118,7 +118,7 @@ class Build:
         return quiet(["cmake", "--build", self.folder, "-j", str(self.jobs), "--target", *programs])
 
     def run(self, program, test_filter):
-        """(whether all passed, how many ran)"""
+        """Returns (whether all passed, how many ran)."""
         try:
             done = quiet([self.folder / program, f"--gtest_filter={test_filter}"], timeout=LONGEST_TEST_S)
         except subprocess.TimeoutExpired:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Makes the documents say what is true once a release has been published.
+"""Updates the documents once a release has been published.
 
     scripts/published.py --url URL [FILE...]      URL: of the published files; default: every document that has such lines
 
-Lines that become true stand in a comment, <!-- published: ... -->, in which VERSION and URL stand for the release's; lines that end to be
-true stand between <!-- until published --> and <!-- end -->. Run after publication; the documents say today's truth until then. What is
-built for a release runs it before, in a checkout that is thrown away, so that every package has the published text (scripts/dist.py --released).
+Lines that become true are in a comment, <!-- published: ... -->, in which VERSION and URL stand for the release's; lines that cease to be
+true are between <!-- until published --> and <!-- end -->. Run it after publication; until then, the documents describe the present state. The
+release build runs it earlier, in a checkout that is thrown away, so that every package has the published text (scripts/dist.py --released).
 """
 import argparse
 import pathlib
@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
 def published(text, version, url):
-    """The document's text as of then; the same where nothing changes."""
+    """The document's text after publication; unchanged if nothing depends on it."""
     text = re.sub(r"<!-- until published -->\n.*?<!-- end -->\n", "", text, flags=re.DOTALL)
     return re.sub(r"<!-- published:\n(.*?)\n-->\n", lambda found: found[1].replace("VERSION", version).replace("URL", url) + "\n", text,
                   flags=re.DOTALL)  # fmt: skip
@@ -27,7 +27,7 @@ def version():
 
 
 def documents():
-    """Those that differ."""
+    """The documents that differ."""
     return [path for path in [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md"))] if published(path.read_text(), "", "") != path.read_text()]
 
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Builds and runs the unit tests of what differs from the main branch, and of the modules that depend on it directly.
+"""Builds and runs the unit tests of the files that differ from the main branch, and of the modules that depend on them directly.
 
   scripts/quick.py BUILD_DIR [--jobs N] [--changed FILE]... [--plan]
 
---changed   files to take instead of those of scripts/changed.sh
---plan      print what would be built and run, and stop
+--changed   files to use instead of those of scripts/changed.sh
+--plan      print what would be built and run, then stop
 
-A module is a folder of src/; CMake writes which others link it (BUILD_DIR/modules.txt). For the page its types and its functions are
-tested, for the Python package the files of python/tests that name the changed module, or one that imports it.
-What this leaves out is named: `make test` runs everything.
+A module is a folder of src/; CMake records which others link it (BUILD_DIR/modules.txt). For the page, its types and functions are
+tested; for the Python package, the files of python/tests that name the changed module, or one that imports it.
+It lists what it omits: `make test` runs everything.
 """
 import argparse
 import collections
@@ -31,7 +31,7 @@ class Modules:
 
 
 def read_modules(path):
-    """modules.txt: lines "module NAME FOLDER WHAT-IT-LINKS...", "tests FOLDER PROGRAM NAME" and "other FOLDER TARGET"."""
+    """Reads modules.txt: lines "module NAME FOLDER WHAT-IT-LINKS...", "tests FOLDER PROGRAM NAME" and "other FOLDER TARGET"."""
     modules = Modules({}, collections.defaultdict(set), {}, {})
     for kind, *words in map(str.split, path.read_text().splitlines()):
         if kind == "module":
@@ -49,7 +49,7 @@ def read_modules(path):
 
 
 def python_names():
-    """For each module of the package: what it is called by, in a test or in another module; and who imports it."""
+    """For each module of the package: the names that tests and other modules use for it, and the modules that import it."""
     package = ROOT / "python/vramtrack"
     exported = (package / "__init__.py").read_text()
     names, importers = {}, collections.defaultdict(set)
@@ -63,7 +63,7 @@ def python_names():
 
 
 def python_tests(changed):
-    """The names of the tests (python/tests/test_NAME.py) of changed files of python/."""
+    """The names of the tests (python/tests/test_NAME.py) for changed files of python/."""
     tests = {path.stem.removeprefix("test_"): path.read_text() for path in (ROOT / "python/tests").glob("test_*.py")}
     names, importers = python_names()
     chosen = {pathlib.PurePath(path).stem.removeprefix("test_") for path in changed if path.startswith("python/tests/")} & set(tests)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Prints the part of CHANGELOG.md that is about one version, for the release's page.
+"""Prints the section of CHANGELOG.md for one version, for the release's page.
 
     scripts/release_notes.py VERSION [--released] [CHANGELOG.md]
 
-Between releases that is the section Unreleased. With --released, it is the section of the version, and nothing may be left under
-Unreleased: it would be in the packages, and not in the notes.
+Between releases it is the section Unreleased. With --released, it is the version's section, and nothing may be left under
+Unreleased, because it would be in the packages but not in the notes.
 """
 import argparse
 import pathlib
@@ -19,7 +19,7 @@ def sections(text):
 
 
 def notes(text, version, released=False):
-    """The Markdown of the version. Raises LookupError where there is none."""
+    """The Markdown for the version. Raises LookupError if there is none."""
     found = sections(text)
     unreleased = found.get("Unreleased")
     if released and unreleased:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Prints a CycloneDX 1.5 bill of materials of the packages in dist/: what each was linked with or has compiled in.
+"""Prints a CycloneDX 1.5 bill of materials of the packages in dist/: the libraries that each is linked with or has compiled in.
 
     scripts/sbom.py VERSION [--build PACKAGE=BUILD_DIR]... PACKAGE...
 
-It looks at what was built, not at a list. In a build folder: the headers that ninja has recorded for each object, the archives of
-the link's command, and the shared libraries that the binary needs, each with the Debian package that owns it. In a wheel: the
-licences that it carries, which name what is linked in. The dashboard: the packages in page/package-lock.json that run in it.
+It examines the build, not a list. In a build folder: the headers that ninja has recorded for each object, the archives in
+the link command, and the shared libraries that the binary needs, each with the Debian package that owns it. In a wheel: the
+licences that it carries, which name the linked libraries. The dashboard: the packages in page/package-lock.json that run in it.
 """
 import argparse
 import base64
@@ -29,7 +29,7 @@ def output(*command):
 
 
 def headers_of(ninja_deps, objects):
-    """The paths outside of the project of these objects, from `ninja -t deps`: the tests' objects are in the same folder."""
+    """The paths outside the project that these objects depend on, from `ninja -t deps`: the tests' objects are in the same folder."""
     found = set()
     wanted = False
     for line in ninja_deps.splitlines():
@@ -50,12 +50,12 @@ def needed_of(objdump):
 
 
 def late_of(functions):
-    """The shared libraries that the program loads when it needs them, by the list that cmake/late_libraries.cmake writes."""
+    """The shared libraries that the program loads on demand, from the list that cmake/late_libraries.cmake writes."""
     return [os.path.realpath(path) for path in re.findall(r"^// (/\S+)$", functions.read_text(), re.MULTILINE)] if functions.exists() else []
 
 
 def owners_of(dpkg_search):
-    """The packages, from the answer of `dpkg -S`: "libfmt-dev:amd64: /usr/include/fmt/core.h"."""
+    """The packages in the output of `dpkg -S`: "libfmt-dev:amd64: /usr/include/fmt/core.h"."""
     owners = set()
     for line in dpkg_search.splitlines():
         packages, colon, path = line.partition(": ")
@@ -65,12 +65,12 @@ def owners_of(dpkg_search):
 
 
 def headings_of(licenses):
-    """What a wheel's THIRD_PARTY_LICENSES is about: (name, version or None)."""
+    """The libraries in a wheel's THIRD_PARTY_LICENSES: (name, version or None)."""
     return [(name, version or None) for name, version in re.findall(r"^==== (\S+)(?: (\S+))?$", licenses, re.MULTILINE)]
 
 
 def run_time_packages(package_lock):
-    """(name, version, integrity) of what runs in the page; what only builds and tests it is marked dev."""
+    """(name, version, integrity) of each package that runs in the page; packages that only build and test it are marked dev."""
     return [
         (path.rpartition("node_modules/")[2], entry["version"], entry.get("integrity", ""))
         for path, entry in sorted(package_lock["packages"].items())
@@ -87,7 +87,7 @@ def library(purl, name, version, linkage, hashes=()):
 
 
 def debian_libraries(packages, linkage):
-    """One component a source package: libfmt-dev and libfmt9 are one work."""
+    """One component per source package: libfmt-dev and libfmt9 are one work."""
     found = {}
     for package in sorted(packages):
         try:
@@ -109,7 +109,7 @@ def owned_by(files):
 
 
 def shared_files(binary, late):
-    """What the binary loads at its start and late, and what that loads."""
+    """The libraries that the binary loads at its start and later, and their dependencies."""
     known = {}
     for line in output("/sbin/ldconfig", "-p").splitlines():
         name, arrow, path = line.strip().partition(" => ")

@@ -2,7 +2,7 @@
 """Builds the manual as a site into build/site/html with mkdocs (mkdocs.yml): `make manual`.
 
 Stages the documents under their paths in the repository, with the files that they link to, so that the same relative links work here
-and in a checkout. A link that leads nowhere ends the build.
+and in a checkout. A link without a target makes the build fail.
 """
 import os
 import pathlib
@@ -30,7 +30,7 @@ def stage(path):
 
 
 def stage_all():
-    """The documents into SOURCE."""
+    """Copies the documents to SOURCE."""
     shutil.rmtree(SOURCE.parent, ignore_errors=True)
     for page in documents():
         stage(page)

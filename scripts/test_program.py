@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Runs a piece of a GoogleTest program in one process and, when that fails, what did not pass again, one test per process.
+"""Runs a piece of a GoogleTest program in one process and, if that fails, reruns the tests that did not pass, each in a process of its own.
 
   scripts/test_program.py PROGRAM [--piece 2/4] [--filter PATTERN] [--limit SECONDS]
 
---piece    which of how many pieces: every fourth test from the second one on (default: 1/1, all of them)
---filter   the tests to take, as GoogleTest's --gtest_filter
---limit    seconds after which a test that has not ended hangs (default: 900)
+--piece    which piece of how many: 2/4 is every fourth test from the second one on (default: 1/1, all of them)
+--filter   the tests to run, as in GoogleTest's --gtest_filter
+--limit    seconds after which a test that has not ended counts as hung (default: 900)
 
 Prints how many tests passed and which took longest. After a failure it prints, for each test that did not pass, FAILED with its name and
-what it said by itself; a test that passes by itself is named with what it said among the others. Exits 1 then: a test that passes only by
-itself depends on those before it, or fails now and then.
+its output when run alone; for a test that then passes, it prints its output among the others. Exits with 1: a test that passes only when
+run alone depends on those before it, or fails now and then.
 """
 import argparse
 import os
@@ -28,7 +28,7 @@ BEGUN_OR_ENDED = re.compile(r"\[ (?:RUN     |      OK| SKIPPED| FAILED ) \] ")
 
 
 class Run:
-    """One run of the program, from its begin to its end."""
+    """One run of the program, from start to end."""
 
     def __init__(self, program, limit_s, environment):
         with tempfile.TemporaryFile() as output:
@@ -47,7 +47,7 @@ class Run:
 
     @staticmethod
     def _wait(process, output, limit_s):
-        """False: a test did not end within `limit_s`. The program is ended with what it had started, also when we are."""
+        """Returns False if a test did not end within `limit_s`. The program and its children are ended, even if this script is ended."""
         read, since = 0, time.monotonic()
         try:
             while time.monotonic() - since <= limit_s:
@@ -66,7 +66,7 @@ class Run:
                 process.wait()
 
     def said_of(self, name):
-        """What was printed while the test ran."""
+        """The output printed while the test ran."""
         begin = self.text.rfind(f"[ RUN      ] {name}\n")
         if begin < 0:
             return ""
@@ -84,7 +84,7 @@ class Run:
 
 
 def names_of(program, pattern):
-    """The tests that would run, in the order in which GoogleTest numbers them."""
+    """The tests that would run, in GoogleTest's order."""
     done = subprocess.run([program, "--gtest_list_tests"], env={**os.environ, "GTEST_FILTER": pattern}, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"test_program: {program} --gtest_list_tests failed ({done.returncode}): {done.stderr.strip()[:500]}")

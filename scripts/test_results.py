@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Tells of a run of the tests what failed and what took longest.
+"""Reports which tests of a run failed and which took longest.
 
-  scripts/test_results.py failed RESULTS...      each failed test with the first lines that say why, in about 40 lines
+  scripts/test_results.py failed RESULTS...      each failed test with the first lines that show why, in about 40 lines
   scripts/test_results.py longest RESULTS...     how many tests passed, and the ten longest with their times
 
-RESULTS: the JUnit files of ctest (BUILD_DIR/tests.xml). The tests of a piece of a program (scripts/test_program.py) are reported by their names.
+RESULTS: the JUnit files of ctest (BUILD_DIR/tests.xml). The tests in a piece of a program (scripts/test_program.py) are reported by name.
 """
 import pathlib
 import re
@@ -29,14 +29,14 @@ def output(case):
 
 
 def reason(text, lines):
-    """The first `lines` lines of what a test printed, from where it says that something is wrong."""
+    """The first `lines` lines of a test's output, from the first that reports an error."""
     told = [line.strip()[:200] for line in text.splitlines() if not BANNER.search(line.strip())]
     first = next((n for n, line in enumerate(told) if TELLS.search(line)), 0)
     return told[first:first + lines]
 
 
 def failures(case):
-    """(name, how it failed, what it printed) of each test of a failed case: of a piece those that it names, otherwise the case itself."""
+    """(name, how it failed, its output) for each test in a failed case: those that a piece names, otherwise the case itself."""
     parts = FAILED_IN_PIECE.split(output(case))
     if len(parts) == 1:
         return [(case.get("name"), case.find("failure").get("message") or "failed", parts[0])]
