@@ -207,6 +207,19 @@ Answer by_room_on_device(const Failure& f, const Sums& s) {
       "since"};
 }
 
+/// What the program holds is far from the device's total, and nothing shows who holds the rest.
+Answer by_room_beside_own(const Failure& f, const Sums& s) {
+  const double own = std::max(s.held(), s.process.value_or(0));
+  if (!f.wording->text.empty() || !s.total || s.free || s.used || s.allowed || own <= 0) return std::nullopt;
+  if (own * 2 > *s.total || s.asked * 4 > *s.total - own) return std::nullopt;
+  return Diagnosis{Cause::unknown,
+                   fmt::format("{} were requested, and this program held {} of the device's {}: beside its own memory "
+                               "the device had room, and the message does not say what refused it",
+                               size_words(s.asked), size_words(own), size_words(*s.total)),
+                   "whether it is a program of 32 bits (its address space ends at 2 to 4 GiB), what others hold of the "
+                   "device, whether a limit is set, and whether another version of the driver does the same"};
+}
+
 /// A message does not show the fragmentation of the cache: as in `snapshot summary`, any allocator keeps less than a
 /// tenth of what is reserved, or 64 MiB.
 Answer by_cache(const Failure&, const Sums& s) {
@@ -497,12 +510,18 @@ Answer by_remarks(const Failure& f, const Sums& s) {
       std::max(f.figures.get(Figure::planned).value_or(0),
                f.figures.get(Figure::weights).value_or(0) + f.figures.get(Figure::kv_cache).value_or(0));
   // A small part of a plan that fits failed: the rest of the plan had filled the device.
-  if (s.total && planned > *s.total * kFills && planned <= *s.total && s.asked > 0 && s.asked * 2 < planned)
-    return Diagnosis{Cause::full,
-                     fmt::format("{} were requested, and the program needs {} of the {}'s {}, as the text says: {} are "
-                                 "beside that, of which the driver keeps some back",
-                                 size_words(s.asked), size_words(planned), f.remarks.is_gtt ? "GTT" : "device",
-                                 size_words(*s.total), size_words(*s.total - planned))};
+  if (s.total && planned > *s.total * kFills && planned <= *s.total && s.asked > 0 && s.asked * 2 < planned) {
+    const std::string rest = size_words(*s.total - planned);
+    return Diagnosis{
+        Cause::full,
+        fmt::format("{} were requested, and the program needs {} of the {}'s {}, as the text says: {}",
+                    size_words(s.asked), size_words(planned), f.remarks.is_gtt ? "GTT" : "device", size_words(*s.total),
+                    s.asked > *s.total - planned
+                        ? rest + " are beside that, of which the driver keeps some back"
+                        : "the " + rest +
+                              " beside that would be enough, but the driver keeps some back, and the rest "
+                              "may be in pieces")};
+  }
   // Desktops and drivers take some memory, too.
   if (s.total && planned > *s.total * 0.9)
     return Diagnosis{Cause::too_big, fmt::format("{} were needed in all, as the text says, and the device has {}",
@@ -603,11 +622,12 @@ constexpr std::array<Rule, sizeof...(Each)> rules(Each... each) {
 /// The first rule that applies decides; docs/explain.md lists them in this order, that of the questions that figures
 /// can answer: can it ever fit, was there room on the device or in the cache, did a limit block it although there was,
 /// and who holds the rest?
-constexpr auto kDeviceRules = rules(
-    by_contradiction, by_capacity, by_component, by_setting, by_bound, by_pool, by_kv_cache, by_total_need,
-    by_size_of_device, by_pieces, by_room_on_device, by_cache, by_limit, by_piece_size, by_intel_piece,
-    by_outside_figure, by_others, by_what_is_outside, by_own_need, by_start, by_table, by_partial_figures, by_process,
-    by_remarks, by_reported_others, by_use, by_little_room, by_free, by_size_of_cards, by_tiny_request);
+constexpr auto kDeviceRules =
+    rules(by_contradiction, by_capacity, by_component, by_setting, by_bound, by_pool, by_kv_cache, by_total_need,
+          by_size_of_device, by_pieces, by_room_on_device, by_room_beside_own, by_cache, by_limit, by_piece_size,
+          by_intel_piece, by_outside_figure, by_others, by_what_is_outside, by_own_need, by_start, by_table,
+          by_partial_figures, by_process, by_remarks, by_reported_others, by_use, by_little_room, by_free,
+          by_size_of_cards, by_tiny_request);
 /// Those that apply where the size of the request is not known, too.
 constexpr auto kWithoutRequest = rules(by_contradiction, by_component, by_setting, by_bound, by_pool, by_kv_cache,
                                        by_total_need, by_table, by_process, by_remarks, by_reported_others, by_use);

@@ -198,8 +198,14 @@ std::string balance_words(const Failure& f) {
     sum = fmt::format("{} free", size_words(rest));
   }
   if (sum.empty() || asked <= 0 || asked >= kLargestRequest) return sum;
-  return fmt::format("{}; {} asked for: {} {}", sum, size_words(asked), size_words(std::abs(asked - rest)),
-                     asked > rest ? "short" : "to spare");
+  // Why a request that would have fit by the sum failed all the same.
+  const std::string_view although = asked > rest                      ? ""
+                                    : f.cause == Cause::fragmentation ? ", but not in one piece"
+                                    : f.cause == Cause::full || f.cause == Cause::too_big
+                                        ? ", of which the driver keeps some back"
+                                        : "";
+  return fmt::format("{}; {} asked for: {} {}{}", sum, size_words(asked), size_words(std::abs(asked - rest)),
+                     asked > rest ? "short" : "to spare", although);
 }
 
 std::string wording_words(const Failure& f) {

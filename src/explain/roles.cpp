@@ -312,6 +312,7 @@ void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
   const std::string line = lower(raw.substr(0, kStatementBytes));
   const auto sizes = sizes_of(line);
   std::optional<Figure> last;
+  const bool had_use = figures.get(Figure::allocated) || figures.get(Figure::reserved) || figures.get(Figure::used);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const Size& size = sizes[i];
     std::size_t from = i == 0 ? 0 : sizes[i - 1].end;
@@ -378,6 +379,8 @@ void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
       role = Figure::skipped;
     // "cannot operate with less than 128MB of free VRAM"
     if (role == Figure::free && trimmed(before).ends_with("less than")) role = Figure::asked;
+    // "349 MB allocated (driver)", beside what the allocator counts.
+    if (role == Figure::allocated && trimmed(behind).starts_with("allocated (driver)")) role = Figure::process;
     // "Device limit: 23.69 GiB"
     if (role == Figure::allowed && has_any(before, "device limit")) role = Figure::total;
     // "file descriptors: 303, soft limit: 8192"
@@ -393,6 +396,14 @@ void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
   if (takes_asked && sizes.size() == 1 && sizes[0].has_unit && !last && sizes[0].bytes > 0 && has_any(line, "alloc") &&
       figures.count() == 0)
     figures.set(Figure::asked, sizes[0].bytes);
+  // "326 MB allocated, 229 MB used": a part of what the allocator has taken, and no use by all.
+  const auto allocated = figures.get(Figure::allocated), used = figures.get(Figure::used);
+  if (!had_use && allocated && used && *used <= *allocated && !figures.get(Figure::reserved)) {
+    figures.clear(Figure::used);
+    figures.clear(Figure::allocated);
+    figures.set(Figure::allocated, *used);
+    figures.set(Figure::reserved, *allocated);
+  }
   // The share of the device that the system allows all programs together.
   if (const auto budget = figures.get(Figure::budget); budget && !figures.get(Figure::total))
     figures.set(Figure::total, *budget);
@@ -855,6 +866,15 @@ std::size_t end_of_report(std::string_view line, std::size_t at) {
   return line.size();
 }
 
+/// Whether `line` reports the failure of another request than `own` has.
+bool is_of_other_failure(std::string_view line, const Figures& own) {
+  const auto asked = own.get(Figure::asked);
+  if (!asked || !has_statement(lower(line))) return false;
+  Figures other;
+  read_line(line, true, other);
+  return other.get(Figure::asked) && std::abs(*other.get(Figure::asked) - *asked) > *asked / 50;
+}
+
 }  // namespace
 
 std::optional<Range> excess_of(std::string_view line) {
@@ -913,6 +933,7 @@ std::size_t read_figures(std::string_view text, std::size_t begin, std::size_t e
     if (!(is_same && !is_above) && !is_beside(words)) return;
     Figures here;
     read_line(words, is_same && !is_above, here);
+    if (is_of_other_failure(words, own)) return;
     // A program reports its own memory and its limit itself: those of a sentence are what somebody has read.
     if (is_sentence(lower(words)))
       for (const Figure own_figure : {Figure::allocated, Figure::reserved, Figure::process, Figure::allowed})

@@ -232,5 +232,38 @@ TEST(Advice, WhatTheTextCallsIgnoredIsLeftOut) {
   EXPECT_NE(ignored.find("sizes repeat"), std::string::npos) << ignored;
 }
 
+TEST(Facts, ALineBesideWithAnotherRequestIsOfAnotherFailure) {
+  const std::string other = "failed to allocate 512 MiB, 100 MiB free of 8192 MiB";
+  const auto messages = read_messages("12:00:01 E " + other +
+                                      "\n12:00:07 E failed to allocate 2048 MiB, 1100 MiB free of 24268 MiB: 20582 MiB "
+                                      "allocated\n");
+  ASSERT_EQ(messages.size(), 2U);
+  EXPECT_EQ(messages[0].figures.get(Figure::total), 8192 * kMiB);
+  EXPECT_EQ(messages[0].figures.get(Figure::allocated), std::nullopt);
+  EXPECT_EQ(messages[1].figures.get(Figure::total), 24268 * kMiB);
+}
+
+TEST(Facts, WhatAnAllocatorUsesOfItsMemoryIsNotTheUseOfTheDevice) {
+  // https://github.com/doitsujin/dxvk/issues/1410
+  const std::string words = answer(
+      "err:   DxvkMemoryAllocator: Memory allocation failed\nerr:     Size:      4102400\n"
+      "err:   Heap 0: 326 MB allocated, 229 MB used, 349 MB allocated (driver), 8001 MB budget (driver), 8192 MB "
+      "total");
+  EXPECT_NE(words.find("this program held 349.0 MiB of the device's 8.00 GiB"), std::string::npos) << words;
+  EXPECT_EQ(words.find("by all"), std::string::npos) << words;
+}
+
+TEST(Facts, ARequestThatWouldHaveFitIsExplained) {
+  const auto balance = [](const std::string& chunk) {
+    return answer(
+        "amdgpu 0000:bd:00.0:  63968M of GTT memory ready.\nserver: preparing model tensor mappings: 58.56 GiB\n"
+        "server: model arena alloc failed for tensor-span:105 (" +
+        chunk + " MiB chunk): out of memory");
+  };
+  EXPECT_NE(balance("1792.00").find("to spare, of which the driver keeps some back"), std::string::npos);
+  EXPECT_NE(balance("1792.00").find("beside that would be enough, but"), std::string::npos);
+  EXPECT_NE(balance("8192.00").find("short\n"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace vramtrack::explain
