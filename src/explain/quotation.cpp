@@ -64,6 +64,12 @@ std::string_view code_of(std::string_view line) {
   return line.substr(std::min(line.find_first_not_of(" \t+->|0123456789:}"), line.size()));
 }
 
+/// The beginning of the code span around the message: "emits the `TERM: X` message".
+std::size_t begin_of_span(std::string_view before, std::string_view after) {
+  const bool is_open = std::count(before.begin(), before.end(), '`') % 2 == 1 && after.find('`') < after.size();
+  return is_open ? before.rfind('`') + 1 : before.size();
+}
+
 /// A name as in programs: CUDA_ERROR_OUT_OF_MEMORY.
 bool is_name(std::string_view text) {
   return text.find(' ') == std::string_view::npos;
@@ -272,6 +278,17 @@ bool is_logged_span(std::string_view before, std::string_view message, std::stri
   return is_place(last.substr(last.rfind('/') + 1));
 }
 
+/// Whether the rest of a line ends with the place in code that prints it: "', /src/device/mod.rs:328:22".
+bool ends_with_place(std::string_view after) {
+  const std::size_t comma = after.rfind(", ");
+  if (comma == std::string_view::npos) return false;
+  const std::string_view path = trimmed(after.substr(comma + 2));
+  const std::string_view line = path.substr(0, path.rfind(':'));
+  const std::string_view column = path.substr(line.size());
+  return column.size() > 1 && column.find_first_not_of("0123456789", 1) == std::string_view::npos &&
+         is_place(line.substr(line.rfind('/') + 1));
+}
+
 /// Whether a line begins with the class of an error, so that what follows is the program's sentence, however it is
 /// worded: "Vendor.CudaException: ErrorOutOfMemory: The call failed because ...".
 bool is_raised(std::string_view before) {
@@ -339,6 +356,7 @@ Mention mention_of(std::string_view text, std::size_t begin, std::size_t end, st
   const std::string_view before = std::string_view(all_before).substr(line);
   const std::string_view before_class = before.substr(0, begin_with_classes(before));
   const bool has_class = before_class.size() < before.size();
+  const std::string_view before_span = before.substr(0, begin_of_span(before, after));
   const bool begins = trimmed(before_class, " \t>|`*\"'").empty();
   const bool is_labelled = is_tag(before_class) || is_name_of_line(before);
   // A wrapped line continues the sentence of the previous line.
@@ -352,7 +370,7 @@ Mention mention_of(std::string_view text, std::size_t begin, std::size_t end, st
   const Sentence sentence(joined, message, after);
   // A commented log line reports an event, if it contains a size.
   const bool is_reported = figure_count > 0 && has_class && before_class.find("error") == std::string_view::npos;
-  if (is_logged(before) || is_logged_span(before, message, after) ||
+  if (is_logged(before) || ends_with_place(after) || is_logged_span(before, message, after) ||
       (is_reported && trimmed(before_class, " #*/%").empty()))
     return has_remedy || (line >= 2 && all_before.find("```") != std::string::npos &&
                           is_introduced(std::string_view(all_before).substr(0, line - 1), after, false))
@@ -362,6 +380,8 @@ Mention mention_of(std::string_view text, std::size_t begin, std::size_t end, st
       is_entry(before_class, after, has_class) || is_spoken_of(after, false) || has_remedy ||
       is_underlined(before, message, all_after) || sentence.is_hypothetical() ||
       is_term(before, after, sentence, false) || is_term(before_class, after, sentence, has_class) ||
+      (before_span.size() < before.size() &&
+       is_term(before_span, after, Sentence(before_span, message, after), true)) ||
       ((begins || is_labelled) && line >= 2 &&
        is_introduced(std::string_view(all_before).substr(0, line - 1), text.substr(end, kAfterBytes), !begins)))
     return Mention::marked;

@@ -265,5 +265,24 @@ TEST(Facts, ARequestThatWouldHaveFitIsExplained) {
   EXPECT_NE(balance("8192.00").find("short\n"), std::string::npos);
 }
 
+TEST(Place, ALineThatEndsWithItsPlaceInCodeIsAReport) {
+  // https://github.com/gfx-rs/wgpu/issues/548
+  const std::string panic =
+      "thread 'main' panicked at 'called `Result::unwrap()` on an `Err` value: AllocationError(OutOfMemory(Device))'";
+  EXPECT_NE(answer(panic + ", /home/ann/wgpu-core/src/device/mod.rs:328:22\nstack backtrace:"), "");
+  EXPECT_NE(answer(panic + ", src/main.rs:3:5"), "");
+  EXPECT_EQ(answer("The test stops with 'AllocationError(OutOfMemory(Device))', as the page says."), "");
+}
+
+TEST(Place, ALongerCodeSpanThatASentenceNamesIsAMention) {
+  // https://github.com/ncbi/fcs/issues/81
+  const std::string span = "`TERM_MEMLIMIT: job killed after reaching LSF memory usage limit`";
+  EXPECT_EQ(
+      answer("The run completed.\nNormally LSF terminates jobs that go over it and emits the " + span + " message"),
+      "");
+  EXPECT_NE(answer("My job ended with the " + span + " message"), "");
+  EXPECT_NE(answer("The job was terminated with the " + span + " message"), "");
+}
+
 }  // namespace
 }  // namespace vramtrack::explain
