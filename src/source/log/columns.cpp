@@ -11,7 +11,6 @@
 
 #include "source/log/labels.hpp"
 #include "source/log/memory_words.hpp"
-#include "source/log/origin_words.hpp"
 #include "source/log/text.hpp"
 #include "source/log/unit.hpp"
 
@@ -227,17 +226,10 @@ Column classify_column(std::string_view title) {
 
 namespace {
 
-/// Whether a title names machines, programs or runs.
-bool distinguishes_series(const TitleWords& w) {
-  const std::string title = w.text();
-  const OriginWord* found = origin_word([&](std::string_view words) { return words == title; });
-  return found != nullptr && found->where == OriginWordIn::titles_and_lines;
-}
-
 /// Whether a title of this role needs no unit, because it is not an amount.
 bool is_bare(ColumnRole role) {
   return role == ColumnRole::time || role == ColumnRole::step || role == ColumnRole::index ||
-         role == ColumnRole::device_name;
+         role == ColumnRole::device_name || role == ColumnRole::series;
 }
 
 Column classify_words(std::string_view title) {
@@ -260,7 +252,6 @@ Column classify_words(std::string_view title) {
   if (w.has({"bus"}) && w.has({"id"})) return as(ColumnRole::pci, 50);
   if (is_plain) {
     if (const int rank = time_rank(w); rank > 0) return as(ColumnRole::time, rank);
-    if (distinguishes_series(w)) return as(ColumnRole::series, 50);
     if (names_gpu(title, w)) return as(ColumnRole::gpu, 50);
   }
   const Label label = w.label();

@@ -14,6 +14,7 @@
 #include "source/log/csv_rows.hpp"
 #include "source/log/labels.hpp"
 #include "source/log/messages.hpp"
+#include "source/log/owners.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/unit.hpp"
 #include "source/log/unnamed_gpus.hpp"
@@ -496,26 +497,45 @@ void choose_index(const Rows& rows, ColumnPlan& plan) {
   }
 }
 
-/// Whether the index numbers the GPUs, of all rows or of each machine or job.
-bool is_index(const Rows& rows, const ColumnPlan& plan) {
-  std::vector<std::string_view> values, times;
-  std::vector<std::string> owners;
-  for (const auto& row : rows) {
-    values.push_back(cell(row, plan.index));
-    times.push_back(plan.time >= 0 ? cell(row, plan.time) : std::string_view{});
-    if (plan.series.empty()) continue;
-    owners.emplace_back();
-    for (const int column : plan.series) (owners.back() += cell(row, column)) += '\n';
-  }
-  return numbers_gpus(values, times, owners, plan.time >= 0);
-}
-
 /// The cells of a column; none if `column` is below 0.
 std::vector<std::string_view> cells_of(const Rows& rows, int column) {
   std::vector<std::string_view> out;
   for (const auto& row : rows)
     if (column >= 0) out.push_back(cell(row, column));
   return out;
+}
+
+/// The times of the rows; empty ones if they have none.
+std::vector<std::string_view> times_of(const Rows& rows, const ColumnPlan& plan) {
+  return plan.time >= 0 ? cells_of(rows, plan.time) : std::vector<std::string_view>(rows.size());
+}
+
+/// The machine, job or program of each row; none if no column has one.
+std::vector<std::string> origins_of(const Rows& rows, const ColumnPlan& plan) {
+  std::vector<std::string> out(plan.series.empty() ? 0 : rows.size());
+  for (std::size_t i = 0; i < out.size(); ++i)
+    for (const int column : plan.series) (out[i] += cell(rows[i], column)) += '\n';
+  return out;
+}
+
+/// Whether the index numbers the GPUs, of all rows or of each machine or job.
+bool is_index(const Rows& rows, const ColumnPlan& plan) {
+  return numbers_gpus(cells_of(rows, plan.index), times_of(rows, plan), origins_of(rows, plan), plan.time >= 0);
+}
+
+/// Adds columns of programs without a pid that tell apart the rows of one GPU to the series.
+void find_programs(const Rows& rows, ColumnPlan& plan) {
+  if (plan.pid >= 0 || !plan.has_header || !plan.wide.empty()) return;
+  const std::vector<std::string_view> titles = titles_of(plan);
+  for (std::size_t i = 0; i < titles.size(); ++i) {
+    if (classify_column(titles[i]).role != ColumnRole::process_name) continue;
+    const auto column = static_cast<int>(i);
+    std::vector<std::string> owners = origins_of(rows, plan);
+    owners.resize(rows.size());
+    for (const int id : {plan.uuid, plan.pci, plan.index, plan.partition})
+      for (std::size_t row = 0; row < rows.size() && id >= 0; ++row) (owners[row] += cell(rows[row], id)) += '\n';
+    if (tell_apart(cells_of(rows, column), times_of(rows, plan), owners)) plan.series.push_back(column);
+  }
 }
 
 /// Interprets the index column according to its values.
@@ -536,6 +556,11 @@ void resolve_index(const Rows& rows, ColumnPlan& plan, std::vector<std::string>&
     }
     plan.index = -1;
   }
+  if (plan.pid >= 0 && number_programs(cells_of(rows, plan.pid))) {
+    if (!is_constant(rows, plan.pid)) plan.series.push_back(plan.pid);
+    plan.pid = -1;
+  }
+  find_programs(rows, plan);
   const int id = plan.uuid >= 0 ? plan.uuid : plan.pci >= 0 ? plan.pci : plan.index;
   const std::vector<std::string_view> ids = cells_of(rows, id);
   std::erase_if(plan.series, [&](int column) {

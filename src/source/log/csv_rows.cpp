@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/pci_address.hpp"
+#include "source/log/owners.hpp"
 #include "source/log/unit.hpp"
 
 namespace vramtrack {
@@ -159,7 +160,7 @@ const char* CsvRows::add_row(CsvEntry& e, Timestamp time, GpuMemory& memory, Log
   if (const char* const why = read_total(e, plan_.total, memory, rows)) return why;
   if (const char* const why = rows.complete(time, e.device, memory)) return why;
   const bool has_bytes = memory.used && plan_.metric == Metric::device_used;
-  if (plan_.pid >= 0 && !follow_process(e, time, has_bytes, rows)) return "no readable pid";
+  if (plan_.pid >= 0 && !follow_process(e, time, has_bytes, rows)) return kNoPid.data();
   if (memory.used)
     rows.add(time, e.series, *memory.used);
   else if (plan_.used >= 0)
@@ -301,8 +302,8 @@ Amount CsvRows::read_used(std::string_view text, std::uint64_t unit, GpuMemory& 
 bool CsvRows::follow_process(CsvEntry& e, Timestamp time, bool has_bytes, LogRows& rows) {
   advance_process_clock(time, rows);
   if (e.process == SIZE_MAX || rows.ended(e.process) || (has_bytes && !e.has_series)) {
-    const auto pid = logtext::whole_number<std::uint32_t>(trim(field(plan_.pid)));
-    if (!pid || *pid == 0) return false;
+    const auto pid = pid_of(field(plan_.pid));
+    if (!pid) return false;
     const auto text = [&](int column) { return column >= 0 ? trim(field(column)) : std::string_view{}; };
     e.process = rows.process(e.device, *pid, text(plan_.process_name), text(plan_.process_kind), text(plan_.user), {},
                              has_bytes);
@@ -374,48 +375,30 @@ CsvEntry* CsvRows::entry(LogRows& rows) {
 }
 
 CsvEntry* CsvRows::make_entry(LogRows& rows) {
-  LogDevice device;
+  std::optional<std::size_t> position_of_row;
   if (held_.gpus() > 1) {
     // Without an id, the GPUs of a reading are identified by their order.
     if (position_ < entries_.size()) return entries_[position_].get();
-    position_ = entries_.size();
-    device.index = static_cast<int>(position_);
+    position_of_row = position_ = entries_.size();
   }
-  std::string text;
+  OwnerIds ids;
   for (const int c : plan_.series) {
-    if (!text.empty()) text += '/';
-    text += trim(field(c));
+    if (!ids.origin.empty()) ids.origin += '/';
+    ids.origin += trim(field(c));
   }
-  if (plan_.uuid >= 0) device.uuid = trim(field(plan_.uuid));
-  if (logtext::is_missing(device.uuid)) device.uuid.clear();
-  if (plan_.pci >= 0) device.pci_bus_id = pci_address_of(field(plan_.pci));
-  if (plan_.index >= 0) {
-    std::string_view index = trim(field(plan_.index));
-    if (index.starts_with("GPU-") || index.starts_with("MIG-")) {
-      device.uuid = index;
-    } else {
-      if (const auto named = device_named(index))
-        device.index = named->index;
-      else
-        text += (text.empty() ? "" : "/") + std::string(index);
-    }
-  }
-  if (!text.empty() && device.index && device.uuid.empty() && device.pci_bus_id.empty())
-    text += '/' + std::to_string(*device.index);
-  device.text = text;
-  if (!device.uuid.empty() || !device.pci_bus_id.empty()) device.text.clear();
-  const std::string_view part = plan_.partition >= 0 ? trim(field(plan_.partition)) : "0";
-  if (part != "0" && !logtext::is_missing(part)) {
-    const std::string_view title = titles_of(plan_)[static_cast<std::size_t>(plan_.partition)];
-    LogDevice whole = std::exchange(device, {});
-    device.text = device_id(whole) + '/' + logtext::lower(title) + std::string(part);
-  }
-  if (plan_.device_name >= 0) device.name = trim(field(plan_.device_name));
+  const auto text = [&](int column) { return column >= 0 ? trim(field(column)) : std::string_view{}; };
+  ids.uuid = text(plan_.uuid);
+  ids.pci_bus_id = pci_address_of(text(plan_.pci));
+  ids.index = text(plan_.index);
+  ids.name = text(plan_.device_name);
+  if (const std::string_view part = text(plan_.partition); part != "0" && !logtext::is_missing(part))
+    ids.partition = logtext::lower(titles_of(plan_)[static_cast<std::size_t>(plan_.partition)]) + std::string(part);
+  if (position_of_row) ids.index = std::to_string(*position_of_row);
 
   auto e = std::make_unique<CsvEntry>();
   e->key = key_columns_.size() == 1 ? std::string(field(key_columns_[0])) : key_buffer_;
-  e->device = rows.device(device);
-  const auto pid = plan_.pid >= 0 ? logtext::whole_number<std::uint32_t>(trim(field(plan_.pid))) : std::nullopt;
+  e->device = rows.device(device_of(std::move(ids)));
+  const auto pid = plan_.pid >= 0 ? pid_of(field(plan_.pid)) : std::nullopt;
   begin_series(*e, plan_.further, pid.value_or(0), rows);
   entries_.push_back(std::move(e));
   last_ = entries_.size() - 1;

@@ -231,8 +231,7 @@ void DumpReadings::end_dump(LogRows& rows) {
     Gpu& gpu = gpus_[at];
     rows.line = gpu.line;
     if (dump_time_) deliver(gpu, *dump_time_, rows);
-    for (auto& value : gpu.values) value.reset();
-    gpu.processes.clear();
+    gpu.clear();
     gpu.is_open = false;
   }
   rows.line = line;
@@ -245,26 +244,57 @@ void DumpReadings::end_dump(LogRows& rows) {
   open_.clear();
 }
 
-void DumpReadings::set_at(Timestamp time, const LogDevice& named, Field field, std::uint64_t bytes, LogRows& rows) {
-  Gpu& gpu = gpu_of(named);
+/// False: these values are stale, since the exporter repeats them until the GPU returns.
+bool DumpReadings::begin_at(Gpu& gpu, Timestamp time, LogRows& rows) {
   if (gpu.time && *gpu.time != time) {
     deliver(gpu, *gpu.time, rows);
-    for (auto& value : gpu.values) value.reset();
+    gpu.clear();
   }
-  if (gpu.delivered == time) return;  // stale: the exporter repeats it until the GPU returns
+  if (gpu.delivered == time) return false;
   gpu.time = time;
-  gpu.values[static_cast<std::size_t>(field)] = bytes;
+  return true;
+}
+
+void DumpReadings::see_time(Timestamp time, LogRows& rows) {
   if (time <= newest_) return;
   newest_ = time;
   deliver_late(rows);
 }
 
-/// A lost GPU has no next time. Its last values must not be held until the end of the log, long after the others.
+void DumpReadings::set_at(Timestamp time, const LogDevice& named, Field field, std::uint64_t bytes, LogRows& rows) {
+  Gpu& gpu = gpu_of(named);
+  if (!begin_at(gpu, time, rows)) return;
+  gpu.values[static_cast<std::size_t>(field)] = bytes;
+  see_time(time, rows);
+}
+
+void DumpReadings::set_of_process(const std::optional<Timestamp>& time, const LogDevice& named,
+                                  const DumpedProcess& process, Field field, std::uint64_t bytes, LogRows& rows) {
+  Gpu& gpu = gpu_of(named);
+  if (!time)
+    begin(gpu, rows);
+  else if (!begin_at(gpu, *time, rows))
+    return;
+  auto its = std::find_if(gpu.processes.begin(), gpu.processes.end(),
+                          [&](const DumpedProcess& known) { return known.pid == process.pid; });
+  if (its == gpu.processes.end()) its = gpu.processes.insert(its, process);
+  GpuMemory& memory = its->memory;
+  if (field == Field::percent)
+    memory.percent = static_cast<double>(bytes) / Scale::kPercentBytes;
+  else
+    (field == Field::free        ? memory.free
+     : field == Field::allocated ? memory.allocated
+     : field == Field::reserved  ? memory.reserved
+                                 : memory.used) = bytes;
+  if (time) see_time(*time, rows);
+}
+
+/// A lost GPU has no next time. Its last values must not wait until the end of the log, far behind the others.
 void DumpReadings::deliver_late(LogRows& rows) {
   for (Gpu& gpu : gpus_) {
     if (!gpu.time || newest_ - *gpu.time < kInterleaving) continue;
     deliver(gpu, *gpu.time, rows);
-    for (auto& value : gpu.values) value.reset();
+    gpu.clear();
     gpu.delivered = std::exchange(gpu.time, std::nullopt);
   }
 }
@@ -275,8 +305,21 @@ void DumpReadings::finish(LogRows& rows) {
     if (gpu.time) {
       deliver(gpu, *gpu.time, rows);
       gpu.time.reset();
-      for (auto& value : gpu.values) value.reset();
+      gpu.clear();
     }
+}
+
+/// Sets its memory in use from the figures that are given one by one.
+void DumpReadings::complete(DumpedProcess& process, std::size_t device, Timestamp time, LogRows& rows) const {
+  GpuMemory& memory = process.memory;
+  const bool has_allocator = memory.allocated && memory.reserved;
+  if (!memory.used && !has_allocator) memory.used = memory.allocated ? memory.allocated : memory.reserved;
+  if (has_allocator) rows.add_allocator(time, device, memory, process.pid);
+  memory.most_free_bytes = most_free_bytes_;
+  memory.total.reset();
+  if (!has_allocator && (memory.used || memory.free || memory.percent))
+    if (const char* const why = rows.complete(time, device, memory)) rows.skip(rows.line, why);
+  if (!has_allocator) process.bytes = memory.used;
 }
 
 void DumpReadings::deliver(Gpu& gpu, Timestamp time, LogRows& rows) {
@@ -285,7 +328,7 @@ void DumpReadings::deliver(Gpu& gpu, Timestamp time, LogRows& rows) {
   if (!used && !has_allocator) used = allocated ? allocated : reserved;
   if (!used && !free && !total && !percent && !has_allocator && gpu.processes.empty() && !gpu.lists_all) return;
   if (gpu.device == SIZE_MAX) gpu.device = rows.device(gpu.named);
-  GpuMemory memory{.used = used, .free = free, .total = total};
+  GpuMemory memory{.used = used, .free = free, .total = total, .most_free_bytes = most_free_bytes_};
   if (percent) memory.percent = static_cast<double>(*percent) / Scale::kPercentBytes;
   if (has_allocator) memory.allocated = allocated, memory.reserved = reserved;
   if (const char* const why = rows.complete(time, gpu.device, memory)) rows.skip(rows.line, why);
@@ -293,7 +336,8 @@ void DumpReadings::deliver(Gpu& gpu, Timestamp time, LogRows& rows) {
   if (busy) rows.add(time, rows.further_series(gpu.device, Metric::device_busy, 0), *busy);
   if (received) rows.add(time, rows.further_series(gpu.device, Metric::device_received, 0), *received);
   for (DumpedProcess& process : gpu.processes) {
-    if (rows.is_in_percent(gpu.device)) process.bytes.reset();  // its size is unknown
+    if (!process.bytes) complete(process, gpu.device, time, rows);
+    if (rows.is_in_percent(gpu.device)) process.bytes.reset();  // of an unknown size
     const std::string& command = process.command.empty() ? process.name : process.command;
     const std::size_t listed = rows.process(gpu.device, process.pid, process.name, process.kind, process.user, command,
                                             process.bytes.has_value());

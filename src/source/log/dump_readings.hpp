@@ -117,6 +117,7 @@ struct DumpedProcess {
   std::string command{};  ///< empty: use the name
   std::optional<std::uint64_t> bytes{};
   std::optional<std::uint64_t> age_s{};
+  GpuMemory memory{};  ///< in place of `bytes`, figures that are given one by one
 };
 
 /// Not thread-safe.
@@ -128,6 +129,10 @@ class DumpReadings {
   enum class Field : std::uint8_t { used, free, total, busy, received, allocated, reserved, percent };
 
   explicit DumpReadings(DumpClock clock) : clock_(std::move(clock)) {}
+
+  /// In a log with only free memory: see GpuMemory. Call before the first
+  /// value.
+  void assume_most_free(std::uint64_t bytes) { most_free_bytes_ = bytes; }
 
   // --- dumps that are separated by a clock or counted ---
   /// A value of the current dump. If the dump already has this value, a new dump begins.
@@ -164,6 +169,9 @@ class DumpReadings {
 
   // --- values that have a time of their own ---
   void set_at(Timestamp time, const LogDevice& gpu, Field field, std::uint64_t bytes, LogRows& rows);
+  /// As set_at() or put(), of a process on a GPU, by its pid and name. Nothing shows when it ends.
+  void set_of_process(const std::optional<Timestamp>& time, const LogDevice& gpu, const DumpedProcess& process,
+                      Field field, std::uint64_t bytes, LogRows& rows);
 
   /// Reads such a time in the format that the clock detected.
   bool read_time(std::string_view text, Timestamp& time) { return !text.empty() && clock_.read(text, time); }
@@ -182,16 +190,25 @@ class DumpReadings {
     std::vector<DumpedProcess> processes;
     bool lists_all = false;
     bool is_open = false;    ///< has undelivered values
-    std::uint64_t line = 0;  ///< the line where it first occurs in the dump
+    std::uint64_t line = 0;  ///< where it first occurs in the dump
+
+    void clear() {
+      for (auto& value : values) value.reset();
+      processes.clear();
+    }
   };
 
+  bool begin_at(Gpu& gpu, Timestamp time, LogRows& rows);
+  void see_time(Timestamp time, LogRows& rows);
   Gpu& gpu_of(const LogDevice& named);
   void set(const std::optional<Timestamp>& time, const LogDevice& gpu, Field field, std::uint64_t bytes, LogRows& rows);
   void begin(Gpu& gpu, LogRows& rows);
   void deliver(Gpu& gpu, Timestamp time, LogRows& rows);
+  void complete(DumpedProcess& process, std::size_t device, Timestamp time, LogRows& rows) const;
   void deliver_late(LogRows& rows);
 
   DumpClock clock_;
+  std::uint64_t most_free_bytes_ = 0;
   std::vector<Gpu> gpus_;
   std::unordered_map<std::string, std::size_t> gpu_of_;
   std::vector<std::size_t> open_;         ///< GPUs in the current dump, in its order

@@ -8,6 +8,7 @@
 #include "source/log/cells.hpp"
 #include "source/log/columns.hpp"
 #include "source/log/labels.hpp"
+#include "source/log/owners.hpp"
 #include "source/log/text.hpp"
 
 namespace vramtrack {
@@ -53,6 +54,15 @@ bool take_id(std::string_view text, FigureOwner& owner) {
 
 }  // namespace
 
+void FigureOwner::come_from(std::string origin) {
+  if (origin.empty()) return;
+  OwnerIds ids{gpu.uuid, gpu.pci_bus_id, gpu.index ? std::to_string(*gpu.index) : gpu.text, std::move(origin)};
+  ids.name = gpu.name;
+  const std::optional<int> index = gpu.index;
+  gpu = device_of(std::move(ids));
+  gpu.index = index;
+}
+
 std::string_view series_text(const JsonValue& object, std::string_view key) {
   const JsonValue* const value = object.find(key);
   if (value == nullptr) return {};
@@ -69,19 +79,19 @@ class FigureReader::Walk {
   void begin(const JsonValue& object, std::string_view of) {
     FigureOwner owner;
     identify(object, {}, false, owner);
-    if (!of.empty()) owner.gpu.text = of;
     // Telegraf: {"name": "nvidia_smi", "tags": {"index": "0"}, "fields": {"memory_used": 4000}}
     if (const JsonValue* const tags = object.find("tags"); tags != nullptr && tags->is_object()) {
       identify(*tags, {}, false, owner);
       const JsonValue* const name = object.find("name");
       owner.is_gpu |= name != nullptr && (mentions_gpu(name->text()) || name->text().starts_with("nvidia"));
     }
+    std::string origin(of);
     for (const std::string& key : keys_.series)
       if (const std::string_view its = series_text(object, key); !its.empty()) {
-        if (!owner.gpu.text.empty()) owner.gpu.text += '/';
-        owner.gpu.text += its;
+        if (!origin.empty()) origin += '/';
+        origin += its;
       }
-    if (!owner.gpu.text.empty() && owner.gpu.index) owner.gpu.text += '/' + std::to_string(*owner.gpu.index);
+    owner.come_from(std::move(origin));
     members(object, {}, owner);
   }
 
@@ -89,6 +99,14 @@ class FigureReader::Walk {
   static std::string path(std::string_view above, std::string_view key) {
     if (above.empty()) return std::string(key);
     return std::string(above) + std::string(kWithin) + std::string(key);
+  }
+
+  /// Whether the values of `key` of the outermost object show that it has no pids.
+  [[nodiscard]] bool is_known(const std::string& name, const std::string& key) const {
+    const auto has = [&](const std::vector<std::string>& keys) {
+      return std::find(keys.begin(), keys.end(), key) != keys.end();
+    };
+    return name.empty() && (has(keys_.series) || has(keys_.measures));
   }
 
   /// What the members of `object` say about its owner. `in_list`: it is one of several.
@@ -117,8 +135,9 @@ class FigureReader::Walk {
         owner.is_gpu |= mentions_gpu(key) || owner.gpu.uuid.starts_with("GPU-");
       } else if (column.role == ColumnRole::pci && !pci_address_of(value.text()).empty()) {
         owner.gpu.pci_bus_id = pci_address_of(value.text());
-      } else if (column.role == ColumnRole::pid && value.whole() && *value.whole() > 0) {
-        owner.pid = static_cast<std::uint32_t>(*value.whole());
+      } else if (column.role == ColumnRole::pid && !logtext::is_missing(value.text()) && !is_known(name, key)) {
+        owner.pid = pid_of(value.text());
+        owner.pid_is_unreadable = !owner.pid;
       } else if (column.role == ColumnRole::process_name) {
         owner.process = value.text();
       } else if (column.role == ColumnRole::device_name && value.is_string() && in_list) {
@@ -144,8 +163,9 @@ class FigureReader::Walk {
       owner.is_gpu = its.is_gpu;
       owner.unsure_index = its.unsure_index;
       owner.index_text = its.index_text;
-      if (its.pid) {
+      if (its.pid || its.pid_is_unreadable) {
         owner.pid = its.pid;
+        owner.pid_is_unreadable = its.pid_is_unreadable;
         owner.process = its.process;
       } else if (!has_id && !its.names_gpu()) {
         owner.by_position = true;
@@ -170,11 +190,10 @@ class FigureReader::Walk {
           owner.gpu.text = gpu.name;
         }
       }
-      // The host, job or run of the enclosing list; a UUID needs none.
-      if (!above.gpu.text.empty() && owner.gpu.uuid.empty() && owner.gpu.text != above.gpu.text) {
-        const bool is_only = owner.by_position && owners.size() == 1;
-        owner.gpu.text = above.gpu.text + (is_only ? std::string() : '/' + device_id(owner.gpu));
-        owner.gpu.pci_bus_id.clear();
+      // The host, job or run of the enclosing list.
+      if (!above.gpu.text.empty() && owner.gpu.text != above.gpu.text) {
+        if (owner.by_position && owners.size() == 1) owner.gpu.index.reset();
+        owner.come_from(above.gpu.text);
       }
       const JsonValue& element = list.members()[i].second;
       element.is_object() ? members(element, name, owner) : value(element, name, {}, owner);

@@ -25,8 +25,13 @@ struct FigureOwner {
   std::string unsure_index;  ///< the keys that lead to the index, if they may also lead to a measure ("gpu")
   std::string index_text;    ///< the text of the index
   std::optional<std::uint32_t> pid;
-  std::string process;  ///< its name
+  bool pid_is_unreadable = false;  ///< a key of a pid has another value
+  std::string process;             ///< its name
 
+  /// Whether a key has a pid, even one that cannot be read.
+  [[nodiscard]] bool names_process() const { return pid || pid_is_unreadable; }
+  /// The machine, job or program is `origin`; empty: unknown.
+  void come_from(std::string origin);
   /// Whether anything identifies the GPU.
   [[nodiscard]] bool names_gpu() const {
     return gpu.index || !gpu.uuid.empty() || !gpu.pci_bus_id.empty() || !gpu.text.empty();

@@ -101,7 +101,8 @@ std::optional<Divisor> read_divisor(std::string_view line, std::size_t slash) {
   return out;
 }
 
-/// The word that names what a number after `text` indexes: for "gpu_id=", "GPU index " and "dev", it is "gpu".
+/// The word that says what a number after `text` indexes: for "gpu_id=", "GPU index " and "dev", it is "gpu", for
+/// "process id" it is "process".
 std::string_view index_word(std::string_view text) {
   const std::string_view near = word_right_before(text);
   constexpr std::string_view kIndexWords[] = {"id", "idx", "index", "no", "nr", "num", "number", "ordinal"};
@@ -110,7 +111,13 @@ std::string_view index_word(std::string_view text) {
   if (!is_index) return near;
   const std::string_view of = word_right_before(text.substr(0, static_cast<std::size_t>(near.data() - text.data())));
   const Meaning meaning = of.empty() ? Meaning::none : meaning_of(of);
-  return meaning == Meaning::gpu || meaning == Meaning::rank ? of : near;
+  const bool is_named = meaning == Meaning::gpu || meaning == Meaning::rank || meaning == Meaning::process;
+  return is_named ? of : near;
+}
+
+/// Whether `near` is what index_word() finds in "process id", not the last word of `text`.
+bool is_id_of_process(std::string_view text, std::string_view near) {
+  return meaning_of(near) == Meaning::process && word_right_before(text).data() != near.data();
 }
 
 class NumberNamer {
@@ -286,6 +293,7 @@ class NumberNamer {
     const std::string_view near = index_word(text);
     const Meaning named = near.empty()                         ? Meaning::none
                           : logtext::same_letters(near, "dev") ? Meaning::gpu
+                          : is_id_of_process(text, near)       ? Meaning::pid
                                                                : meaning_of(near);
     if (named == Meaning::pid && n.number < 1e9) {
       n.use = NumberUse::pid;

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 
+#include "core/pci_address.hpp"
 #include "source/log/line_start.hpp"
 #include "source/log/memory_words.hpp"
-#include "source/log/origin_words.hpp"
+#include "source/log/owners.hpp"
 #include "source/log/text.hpp"
 
 namespace vramtrack {
@@ -163,15 +164,6 @@ using logtext::is_digit;
 
 constexpr std::size_t kLongestValue = 60;
 
-/// Whether the value of `key` identifies the writer of a line. The value of a phase ("split=train") does not.
-bool is_key(std::string_view key) {
-  const auto same = [&](std::string_view words) {
-    return std::equal(key.begin(), key.end(), words.begin(), words.end(),
-                      [](char c, char of) { return (c == '_' ? ' ' : logtext::lower(c)) == of; });
-  };
-  return origin_word(same) != nullptr;
-}
-
 bool is_of_name(char c) {
   return is_ascii_letter(c) || is_digit(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80;
 }
@@ -204,9 +196,9 @@ bool has_amount(std::string_view text) {
   return false;
 }
 
-/// The value of a field is a name, never an amount.
+/// The value of a field is a name or an address, never an amount.
 bool is_value(std::string_view value) {
-  return !value.empty() && value.size() <= kLongestValue && !has_amount(value);
+  return !value.empty() && value.size() <= kLongestValue && (!has_amount(value) || !pci_address_of(value).empty());
 }
 
 /// A field that has no name yet.
@@ -222,13 +214,15 @@ std::string_view value_behind_spaces(std::string_view line, std::string_view wor
   while (from < line.size() && line[from] == ' ') ++from;
   if (from == at || !is_ascii_letter(word.front())) return {};
   const std::string_view value = value_at(line, from);
+  if (value.find(':') != std::string_view::npos) return pci_address_of(value).empty() ? std::string_view{} : value;
   const bool has_digit = std::any_of(value.begin(), value.end(), is_digit);
-  return has_digit && value.find(':') == std::string_view::npos ? value : std::string_view{};
+  return has_digit ? value : std::string_view{};
 }
 
-/// Calls `see` with each field of `line` until it returns false: see cut_fields().
+/// Calls `see` with each field of `line` until it returns false: see cut_fields(). `spaces`: also with keys before
+/// spaces.
 template <class See>
-void each_field(std::string_view line, FieldKeys keys, See see) {
+void each_field(std::string_view line, FieldKeys keys, bool spaces, See see) {
   constexpr std::size_t kOfLine = 1024;
   line = line.substr(0, kOfLine);
   for (std::size_t i = 0; i < line.size();) {
@@ -249,16 +243,17 @@ void each_field(std::string_view line, FieldKeys keys, See see) {
     std::size_t sign = end;
     while (sign < line.size() && (line[sign] == '"' || line[sign] == '\'')) ++sign;
     if (sign < line.size() && (line[sign] == '=' || line[sign] == ':')) {
-      if (keys == FieldKeys::any || is_key(word)) {
+      if (keys == FieldKeys::any || names_origin(word)) {
         std::size_t at = sign + 1;
         while (at < line.size() && line[at] == ' ') ++at;
         if (const std::string_view value = value_at(line, at); is_value(value) && !see(CutField{'=', word, value}))
           return;
       }
-    } else if (keys == FieldKeys::any) {
-      if (const std::string_view value = value_behind_spaces(line, word, end);
-          is_value(value) && !see(CutField{' ', word, value}))
-        return;
+    } else if (spaces && (keys == FieldKeys::any || names_origin(word))) {
+      std::string_view value = value_behind_spaces(line, word, end);
+      if (value.empty() && names_program(word))
+        value = value_at(line, std::min(line.find_first_not_of(' ', end), line.size()));
+      if (is_value(value) && !see(CutField{' ', word, value})) return;
     }
     // "TP0", "worker-42": letters, an optional separator, digits.
     const std::size_t letters =
@@ -285,7 +280,7 @@ void each_field(std::string_view line, FieldKeys keys, See see) {
 void cut_fields(std::string_view line, std::vector<LineField>& fields, FieldKeys keys) {
   fields.clear();
   std::size_t brackets = 0;
-  each_field(line, keys, [&](const CutField& field) {
+  each_field(line, keys, true, [&](const CutField& field) {
     if (field.sign == '[') ++brackets;
     if (!field.value.empty())
       fields.push_back(
@@ -300,7 +295,7 @@ std::string_view field_of(std::string_view line, std::string_view name) {
   const std::string_view key = is_bracket ? std::string_view{} : name.substr(0, name.size() - 1);
   std::string_view found;
   std::size_t brackets = 0;
-  each_field(line, FieldKeys::any, [&](const CutField& field) {
+  each_field(line, FieldKeys::any, name.ends_with(' '), [&](const CutField& field) {
     if (field.sign == '[') {
       if (!is_bracket || ++brackets != place) return true;
     } else if (is_bracket || field.sign != name.back() || !logtext::same_letters(field.key, key)) {

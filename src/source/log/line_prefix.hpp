@@ -51,7 +51,8 @@ class LinePrefix {
   bool makes_column_ = false;
 };
 
-/// "host=node7", "\"worker\": 3", "TP0", "worker-42", "[4101]".
+/// "host=node7", "\"worker\": 3", "TP0", "worker-42", "[4101]"; behind spaces, a value with a digit ("slot 3"), a PCI
+/// address, or the name of a program ("command python").
 struct LineField {
   /// Equal for lines of one kind: "host=", "slot " if spaces follow the key, "tp#" for a name with a number, "[1" for
   /// the contents of the first brackets.
@@ -62,7 +63,7 @@ struct LineField {
 /// Which keys make a field.
 enum class FieldKeys : std::uint8_t {
   of_origins,  ///< those that name machines, programs, jobs or threads
-  any,         ///< others, too, including keys before spaces if the value has a digit: "slot 3"
+  any,         ///< others, too
 };
 
 /// Finds the fields in `line`, in order. O(bytes).

@@ -151,7 +151,9 @@ std::string_view find_stamp(std::string_view line, bool* by_value) {
       continue;
     }
     if (civil.has_date && civil.has_time) return found;
-    if (civil.has_time && !civil.has_date && time_of_day.empty() && civil.has_seconds &&
+    // "0000:17:00.0" is an address.
+    const bool has_hour = rest.find_first_not_of("0123456789") <= 2;
+    if (civil.has_time && !civil.has_date && time_of_day.empty() && civil.has_seconds && has_hour &&
         !announces_duration(line.substr(0, i)))
       time_of_day = found;
   }

@@ -6,16 +6,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "core/option.hpp"
+#include "core/exporters.hpp"
 #include "core/units.hpp"
 #include "source/log/columns.hpp"
 #include "source/log/dump_readings.hpp"
 #include "source/log/labels.hpp"
+#include "source/log/owners.hpp"
 #include "source/log/prometheus_metric.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/unit.hpp"
@@ -95,24 +98,35 @@ std::optional<Timestamp> read_time(std::string_view text) {
   return std::nullopt;
 }
 
+bool is_memory_in_use(DumpReadings::Field field) {
+  using Field = DumpReadings::Field;
+  return field == Field::used || field == Field::free || field == Field::allocated || field == Field::reserved ||
+         field == Field::percent;
+}
+
 class Prometheus final : public DumpParser<LineReader> {
  public:
-  /// `unit`: for metrics whose names give none. `peaks`: see gpu_metric().
-  Prometheus(DumpClock clock, std::vector<std::string> assumptions, bool own_times, GuessedUnit unit, bool peaks,
-             const std::vector<std::string>& guesses)
-      : DumpParser(std::move(clock), std::move(assumptions), own_times), unit_(unit), peaks_(peaks) {
+  /// `unit`: for metrics whose names give none. `most_free_bytes`: see GpuMemory.
+  Prometheus(DumpClock clock, std::vector<std::string> assumptions, bool own_times, GuessedUnit unit, MetricsOf of,
+             std::uint64_t most_free_bytes, LabelPlan labels, const std::vector<std::string>& guesses)
+      : DumpParser(std::move(clock), std::move(assumptions), own_times),
+        unit_(unit),
+        of_(of),
+        labels_(std::move(labels)) {
     assumptions_.insert(assumptions_.end(), guesses.begin(), guesses.end());
+    readings_.assume_most_free(most_free_bytes);
   }
   [[nodiscard]] Scale scale() const override {
     Scale scale = DumpParser::scale();
     if (unit_.is_unknown) scale.count(AmountUnit::unknown, static_cast<double>(unit_.bytes));
     return scale;
   }
+  [[nodiscard]] bool processes_only() const override { return labels_.are_of_processes; }
 
  private:
   struct Series {
     PrometheusMetric metric;
-    LogDevice gpu;
+    LabelOwner owner;
     std::uint64_t scrape = 0;
   };
 
@@ -134,11 +148,13 @@ class Prometheus final : public DumpParser<LineReader> {
     if (amount == logtext::Amount::missing || sample.value.size() == kBlankDigits) return;  // NaN
     if (amount == logtext::Amount::bad)
       return rows.skip(rows.line, fmt::format("no amount of memory in '{}'", logtext::excerpt(sample.value)));
+    if (series.owner.pid_is_unreadable) return rows.skip(rows.line, kNoPid);
     if (series.metric.field == DumpReadings::Field::busy) bytes = percent_of_ratio(bytes);
     if (own_times_) {
       const auto time = read_time(sample.time);
       if (!time) return rows.skip(rows.line, "no time since 1970 after the value (in ms; in OpenMetrics, in seconds)");
-      return readings_.set_at(*time, series.gpu, series.metric.field, bytes, rows);
+      if (is_of_process(series)) return set_of_process(time, series, bytes, rows);
+      return readings_.set_at(*time, series.owner.gpu, series.metric.field, bytes, rows);
     }
     // A series that this scrape already contains begins the next scrape. A scrape may contain the same GPU several
     // times, once for each pod that shares it.
@@ -147,7 +163,15 @@ class Prometheus final : public DumpParser<LineReader> {
       ++scrape_;
     }
     series.scrape = scrape_;
-    readings_.put(series.gpu, series.metric.field, bytes, rows);
+    if (is_of_process(series)) return set_of_process({}, series, bytes, rows);
+    readings_.put(series.owner.gpu, series.metric.field, bytes, rows);
+  }
+
+  /// The total is that of the GPU.
+  static bool is_of_process(const Series& series) { return series.owner.pid && is_memory_in_use(series.metric.field); }
+  void set_of_process(const std::optional<Timestamp>& time, const Series& series, std::uint64_t bytes, LogRows& rows) {
+    readings_.set_of_process(time, series.owner.gpu, {*series.owner.pid, series.owner.process, {}, {}},
+                             series.metric.field, bytes, rows);
   }
 
   /// Reads the labels of each series only once; nullptr if it is not GPU memory.
@@ -155,7 +179,7 @@ class Prometheus final : public DumpParser<LineReader> {
     const auto [name, is_new] = metrics_.try_emplace(std::string(sample.name));
     if (is_new) {
       rows.keeps_text(sample.name.size() + kEntryBytes);
-      name->second = gpu_metric(sample.name, peaks_);
+      name->second = gpu_metric(sample.name, of_);
       if (name->second && name->second->unit_bytes == 0) name->second->unit_bytes = unit_.bytes;
     }
     if (!name->second) return nullptr;
@@ -166,26 +190,21 @@ class Prometheus final : public DumpParser<LineReader> {
     if (fresh) {
       rows.keeps_text(it->first.size() + kEntryBytes);
       it->second.metric = *name->second;
-      it->second.gpu = gpu_of_labels(read_labels(sample.labels), sample.name);
+      it->second.owner = owner_of_labels(read_labels(sample.labels), sample.name, labels_);
     }
     return &it->second;
   }
 
   GuessedUnit unit_;
-  bool peaks_;
+  MetricsOf of_;
+  LabelPlan labels_;
   std::uint64_t scrape_ = 1;
   std::unordered_map<std::string, std::optional<PrometheusMetric>> metrics_;  ///< by name
   std::unordered_map<std::string, Series> series_;                            ///< by name and labels
 };
 
-bool is_memory_in_use(DumpReadings::Field field) {
-  using Field = DumpReadings::Field;
-  return field == Field::used || field == Field::free || field == Field::allocated || field == Field::reserved ||
-         field == Field::percent;
-}
-
 /// The unit of the metrics whose names give none, from their values in the head.
-GuessedUnit unit_of_values(std::string_view head, bool peaks, const LogOptions& options,
+GuessedUnit unit_of_values(std::string_view head, MetricsOf of, const LogOptions& options,
                            std::vector<std::string>& guesses) {
   BareAmounts amounts;
   std::string example;
@@ -195,7 +214,7 @@ GuessedUnit unit_of_values(std::string_view head, bool peaks, const LogOptions& 
     const std::string_view line = trim(logtext::take_line(head));
     if (line.empty() || line.front() == '#' || !cut_sample(line, sample)) continue;
     const auto [metric, fresh] = metrics.try_emplace(sample.name);
-    if (fresh) metric->second = gpu_metric(sample.name, peaks);
+    if (fresh) metric->second = gpu_metric(sample.name, of);
     logtext::Decimal number;
     if (!metric->second || metric->second->unit_bytes != 0 || !logtext::read_decimal(sample.value, number)) continue;
     if (metric->second->field == DumpReadings::Field::total) {
@@ -209,11 +228,11 @@ GuessedUnit unit_of_values(std::string_view head, bool peaks, const LogOptions& 
 }
 
 /// The first sample of GPU memory, used or free; false if the head has none.
-bool find_memory(std::string_view head, Sampled& out, bool peaks = false) {
+bool find_memory(std::string_view head, Sampled& out, MetricsOf of = MetricsOf::gpus) {
   while (!head.empty()) {
     const std::string_view line = trim(logtext::take_line(head));
     if (line.empty() || line.front() == '#' || !cut_sample(line, out)) continue;
-    const auto metric = gpu_metric(out.name, peaks);
+    const auto metric = gpu_metric(out.name, of);
     if (metric && is_memory_in_use(metric->field)) return true;
   }
   return false;
@@ -227,7 +246,7 @@ bool shows_use(std::string_view head) {
     Sampled sample;
     const std::string_view line = trim(logtext::take_line(head));
     if (line.empty() || line.front() == '#' || !cut_sample(line, sample)) continue;
-    const auto metric = gpu_metric(sample.name, false);
+    const auto metric = gpu_metric(sample.name);
     if (!metric) continue;
     has_total |= metric->field == DumpReadings::Field::total;
     if (!is_memory_in_use(metric->field)) continue;
@@ -240,7 +259,7 @@ bool shows_use(std::string_view head) {
 /// Fails if samples of memory in use that share their name and labels share their times, or stand in one scrape: no
 /// label distinguishes their GPUs. `own_times`: the samples have times; else other lines (comments, times) separate
 /// scrapes.
-Status check_labels(std::string_view head, bool peaks, bool own_times) {
+Status check_labels(std::string_view head, MetricsOf of, bool own_times) {
   struct Series {
     UnnamedReadings readings;
     std::vector<double> used;
@@ -262,7 +281,7 @@ Status check_labels(std::string_view head, bool peaks, bool own_times) {
     in_scrape = true;
     const auto [read, fresh] = is_read.try_emplace(sample.name);
     if (fresh) {
-      const auto metric = gpu_metric(sample.name, peaks);
+      const auto metric = gpu_metric(sample.name, of);
       read->second = metric && is_memory_in_use(metric->field);
     }
     const auto time = own_times ? read_time(sample.time) : Timestamp{};
@@ -270,7 +289,10 @@ Status check_labels(std::string_view head, bool peaks, bool own_times) {
     if (!read->second || !time || !logtext::read_decimal(sample.value, number)) continue;
     const auto [its, is_new] = series.try_emplace(
         sample.labels.empty() ? std::string(sample.name) : fmt::format("{}{{{}}}", sample.name, sample.labels));
-    if (is_new) its->second.names_gpu = has_id(gpu_of_labels(read_labels(sample.labels), sample.name));
+    if (is_new) {
+      const LabelOwner owner = owner_of_labels(read_labels(sample.labels), sample.name);
+      its->second.names_gpu = has_id(owner.gpu) || owner.pid;
+    }
     its->second.readings.add(
         own_times ? seconds_between(Timestamp{}, *time) : kBetweenScrapes_s * static_cast<double>(scrapes),
         number.value());
@@ -292,6 +314,76 @@ Status check_labels(std::string_view head, bool peaks, bool own_times) {
   return {};
 }
 
+/// What the labels mean, by their values. `own_times`: as above.
+LabelPlan plan_labels(std::string_view head, MetricsOf of, bool own_times) {
+  struct Label {
+    std::vector<std::string_view> values, times;
+    std::vector<std::string> owners;
+  };
+  LabelPlan out;
+  std::map<std::string, Label, std::less<>> labels;  // that may be those of programs
+  std::set<std::string> pids;
+  std::map<std::string_view, bool> is_read;                                    // by name
+  std::deque<std::string> texts;                                               // of the values
+  std::map<std::string_view, std::pair<PrometheusLabels, std::string>> known;  // by the text of all labels
+  bool are_of_processes = true;
+  std::string scrape = "1";
+  std::size_t scrapes = 1;
+  while (!head.empty()) {
+    Sampled sample;
+    const std::string_view line = trim(logtext::take_line(head));
+    if (line.empty()) continue;
+    if (line.front() == '#' || !cut_sample(line, sample)) {
+      scrape = std::to_string(++scrapes);
+      continue;
+    }
+    const auto [read, fresh] = is_read.try_emplace(sample.name);
+    if (fresh) {
+      const auto metric = gpu_metric(sample.name, of);
+      const bool is_in_use = metric && is_memory_in_use(metric->field);
+      const bool is_of_exporter = exporters::Mapping::known().find(std::string(sample.name)).has_value();
+      are_of_processes &= !is_in_use || !is_of_exporter;
+      read->second = is_in_use && !is_of_exporter;
+    }
+    if (!read->second) continue;
+    const auto [its, is_new] = known.try_emplace(sample.labels);
+    if (is_new) {
+      its->second.first = read_labels(sample.labels);
+      its->second.second = device_id(owner_of_labels(its->second.first, sample.name).gpu);
+    }
+    const auto has = [&](std::string_view key) {
+      return std::any_of(its->second.first.begin(), its->second.first.end(),
+                         [&](const auto& label) { return label.first == key; });
+    };
+    if (!own_times) texts.push_back(scrape);
+    const std::string_view time = own_times ? sample.time : std::string_view(texts.back());
+    bool has_pid = false;
+    for (const auto& [key, value] : its->second.first) {
+      const ColumnRole role = classify_column(key).role;
+      if (role == ColumnRole::pid) pids.insert(value), has_pid = true;
+      // Beside "instance", the job is that of the scrape.
+      const bool may_be = role == ColumnRole::pid || role == ColumnRole::process_name ||
+                          (role == ColumnRole::series && !(key == "job" && has("instance")));
+      if (!may_be) continue;
+      Label& label = labels[key];
+      label.values.push_back(value);
+      label.times.push_back(time);
+      label.owners.push_back(std::string(sample.name) + ' ' + its->second.second);
+    }
+    are_of_processes &= has_pid;
+  }
+  const std::vector<std::string_view> numbers(pids.begin(), pids.end());
+  out.has_pids = !number_programs(numbers);
+  out.are_of_processes = out.has_pids && !pids.empty() && are_of_processes;
+  for (const auto& [key, its] : labels) {
+    const ColumnRole role = classify_column(key).role;
+    const bool names_process = !pids.empty() && out.has_pids;
+    if (role != ColumnRole::series && names_process) continue;
+    if (tell_apart(its.values, its.times, its.owners)) out.origins.push_back(key);
+  }
+  return out;
+}
+
 /// The first metric that is named as the host's memory; empty: none.
 std::string_view host_memory(std::string_view head) {
   while (!head.empty()) {
@@ -301,36 +393,87 @@ std::string_view host_memory(std::string_view head) {
   return {};
 }
 
+/// Whether nearly all of the first lines are samples without labels and with a time since 1970: what `curl | grep`
+/// leaves.
+bool are_bare_samples(std::string_view head) {
+  constexpr std::size_t kLooked = 50;
+  std::size_t lines = 0;
+  std::size_t samples = 0;
+  for (; !head.empty() && lines < kLooked;) {
+    Sampled sample;
+    const std::string_view line = trim(logtext::take_line(head));
+    if (line.empty()) continue;
+    ++lines;
+    samples += cut_sample(line, sample) && sample.labels.empty() && read_time(sample.time) ? 1U : 0U;
+  }
+  return samples > 0 && samples * 10 >= lines * 9;
+}
+
+/// If no metric gives the used memory or the total, what the free memory in the head is at most: see most_free_of().
+/// An exporter that is known has metrics of them.
+Result<std::uint64_t> most_free_bytes(std::string_view head, std::string_view name, std::uint64_t unit_bytes,
+                                      const LogOptions& options, std::vector<std::string>& guesses) {
+  if (exporters::Mapping::known().find(std::string(name)))
+    return fail(fmt::format(
+        "'{}' is the free memory, and no metric gives the used memory or the total; export one as well, such as "
+        "DCGM_FI_DEV_FB_USED",
+        name));
+  std::uint64_t most = 0;
+  std::size_t readings = 0;
+  while (!head.empty()) {
+    Sampled sample;
+    if (!cut_sample(trim(logtext::take_line(head)), sample)) continue;
+    const auto metric = gpu_metric(sample.name);
+    std::uint64_t bytes = 0;
+    if (!metric || metric->field != DumpReadings::Field::free ||
+        logtext::read_amount(sample.value, metric->unit_bytes != 0 ? metric->unit_bytes : unit_bytes, bytes) !=
+            logtext::Amount::read)
+      continue;
+    most = std::max(most, bytes);
+    ++readings;
+  }
+  return most_free_of(most, readings, options.capacity_bytes, guesses);
+}
+
 Evidence recognise(std::string_view head) {
   Sampled sample;
-  if ((find_memory(head, sample) || find_memory(head, sample, true)) &&
-      (!sample.labels.empty() || head.find("# TYPE ") != std::string_view::npos))
+  const bool has_types = head.find("# TYPE ") != std::string_view::npos;
+  if ((find_memory(head, sample) || find_memory(head, sample, MetricsOf::peaks)) &&
+      (!sample.labels.empty() || has_types || are_bare_samples(head)))
     return Evidence::own_names;
+  if (find_memory(head, sample, MetricsOf::anyone) && are_bare_samples(head)) return Evidence::named_rows;
   return head.substr(0, 4096).find("# TYPE ") != std::string_view::npos ? Evidence::traces : Evidence::none;
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   Sampled sample;
-  const bool peaks = !find_memory(head.text, sample);
-  if (peaks && !find_memory(head.text, sample, true)) {
-    if (const std::string_view host = host_memory(head.text); !host.empty()) return fail(only_host_memory(host));
+  const std::string_view host = host_memory(head.text);
+  MetricsOf of = MetricsOf::gpus;
+  if (!find_memory(head.text, sample)) of = MetricsOf::peaks;
+  if (of == MetricsOf::peaks && !find_memory(head.text, sample, of)) {
+    of = MetricsOf::anyone;
+    if (!host.empty()) return fail(only_host_memory(host));
+  }
+  if (of == MetricsOf::anyone && !(are_bare_samples(head.text) && find_memory(head.text, sample, of)))
     return fail(
         "no metric of a GPU's used memory at its beginning; expected one such as DCGM_FI_DEV_FB_USED or "
         "nvidia_smi_memory_used_bytes");
-  }
-  if (!peaks && !shows_use(head.text))
-    return fail(fmt::format(
-        "'{}' is the free memory, and no metric gives the used memory or the total; export one as well, such "
-        "as DCGM_FI_DEV_FB_USED",
-        sample.name));
-  if (Status ok = check_labels(head.text, peaks, !sample.time.empty()); !ok) return fail(std::move(ok.error()));
+  const bool own_times = !sample.time.empty();
+  if (Status ok = check_labels(head.text, of, own_times); !ok) return fail(std::move(ok.error()));
   const auto unit = unit_of(*head.options);
   if (!unit) return fail(unit.error());
   std::vector<std::string> guesses;
-  const GuessedUnit guessed =
-      *unit != 0 ? GuessedUnit{*unit} : unit_of_values(head.text, peaks, *head.options, guesses);
-  if (peaks) guesses.emplace_back(kOnlyPeaks);
-  return make_dump_parser<Prometheus>(head, {}, !sample.time.empty(), guessed, peaks, guesses);
+  const GuessedUnit guessed = *unit != 0 ? GuessedUnit{*unit} : unit_of_values(head.text, of, *head.options, guesses);
+  if (of == MetricsOf::peaks) guesses.emplace_back(kOnlyPeaks);
+  if (of == MetricsOf::anyone) guesses.push_back(may_be_of_host("metric"));
+  std::uint64_t most_free = 0;
+  if (of == MetricsOf::gpus && !shows_use(head.text)) {
+    const auto most = most_free_bytes(head.text, sample.name, guessed.bytes, *head.options, guesses);
+    if (!most) return fail(most.error());
+    most_free = *most;
+  }
+  return make_dump_parser<Prometheus>(head, {}, own_times, guessed, of, most_free,
+                                      plan_labels(head.text, of, own_times), guesses);
 }
 
 }  // namespace

@@ -1,9 +1,6 @@
 #include "source/log/prometheus_metric.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <initializer_list>
 
 #include "core/exporters.hpp"
 #include "core/pci_address.hpp"
@@ -12,28 +9,38 @@
 #include "source/log/columns.hpp"
 #include "source/log/json_figures.hpp"
 #include "source/log/labels.hpp"
+#include "source/log/owners.hpp"
 #include "source/log/text.hpp"
 
 namespace vramtrack {
 namespace {
 
-/// The first of the labels with these names that has a value.
-template <class Names>
-std::string_view label(const PrometheusLabels& labels, const Names& names) {
-  for (const std::string_view name : names)
-    for (const auto& [key, value] : labels)
-      if (!value.empty() && logtext::same_letters(key, name)) return value;
+/// The value of a label; empty: there is none.
+std::string_view label(const PrometheusLabels& labels, std::string_view name) {
+  for (const auto& [key, value] : labels)
+    if (!value.empty() && logtext::same_letters(key, name)) return value;
   return {};
 }
 
-/// Labels of several exporters, those of the table first.
-std::vector<std::string> labels_of(exporters::Names exporters::Exporter::*list,
-                                   std::initializer_list<std::string_view> others) {
+/// The names that exporters give to labels of one kind, in order, each once.
+std::vector<std::string> labels_of(exporters::Names exporters::Exporter::*list) {
   std::vector<std::string> out;
   for (const exporters::Exporter& exporter : exporters::Mapping::known().exporters())
-    out.insert(out.end(), (exporter.*list).begin(), (exporter.*list).end());
-  out.insert(out.end(), others.begin(), others.end());
+    for (const std::string& name : exporter.*list)
+      if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(name);
   return out;
+}
+
+/// The values of the labels of a role in a record, by words.def.
+std::vector<std::string_view> labels_of(const PrometheusLabels& labels, ColumnRole role) {
+  std::vector<std::string_view> out;
+  for (const auto& [key, value] : labels)
+    if (!value.empty() && classify_column(key).role == role) out.emplace_back(value);
+  return out;
+}
+
+std::string first_of(const std::vector<std::string_view>& values) {
+  return values.empty() ? std::string() : std::string(values.front());
 }
 
 constexpr std::uint64_t kOfPercent = 100;
@@ -59,11 +66,13 @@ std::optional<PrometheusMetric> as_known(const exporters::MetricMeaning& known) 
 
 }  // namespace
 
-std::optional<PrometheusMetric> gpu_metric(std::string_view name, bool peaks) {
+std::optional<PrometheusMetric> gpu_metric(std::string_view name, MetricsOf of) {
   if (const auto known = exporters::Mapping::known().find(std::string(name))) return as_known(*known);
   const Label label = read_label(name);
   const bool is_peak = label.role().first == Meaning::peak;
-  if (!(label.gpu || label.vram) || label.process || label.share || is_peak != peaks) return std::nullopt;
+  const bool is_of_gpu = (label.gpu || label.vram) && !label.process;
+  if (is_of_gpu == (of == MetricsOf::anyone) || label.share || is_peak != (of == MetricsOf::peaks)) return std::nullopt;
+  if (of == MetricsOf::anyone && (!label.memory || label.host)) return std::nullopt;
   const Column column = classify_column(name);
   const std::string low = logtext::lower(name);
   PrometheusMetric out;
@@ -91,59 +100,86 @@ std::optional<PrometheusMetric> gpu_metric(std::string_view name, bool peaks) {
   return out;
 }
 
-LogDevice gpu_of_labels(const PrometheusLabels& labels, std::string_view metric) {
-  using exporters::Exporter;
-  static const std::vector<std::string> index_labels =
-      labels_of(&Exporter::index_labels,
-                {"gpu", "gpu_id", "gpu_index", "minor_number", "minor", "index", "id", "npu", "card", "device"});
-  static const std::vector<std::string> host_labels =
-      labels_of(&Exporter::host_labels, {"kubernetes_node", "node_name", "host", "exported_instance", "instance"});
-  static const std::vector<std::string> partition_labels = labels_of(&Exporter::partition_labels, {"gpu_instance_id"});
-  using Names = std::initializer_list<std::string_view>;
-  LogDevice gpu;
-  gpu.uuid = label(labels, Names{"UUID", "gpu_uuid", "gpuuuid", "acc_id", "vdie_id"});
-  gpu.pci_bus_id = pci_address_of(label(labels, Names{"pci_bus_id", "pci_bus", "bus_id", "pcie_bus_id", "bdf"}));
-  gpu.name = label(labels, Names{"modelName", "model_name", "gpu_name", "card_model", "model", "name"});
-  std::string_view index_text;
-  for (const std::string& key : index_labels) {
-    const std::string_view text = label(labels, Names{key});
-    if (index_text.empty()) index_text = text;
-    if (const auto named = device_named(text)) {
-      gpu.index = named->index;
-      break;
-    }
+namespace {
+
+/// The label that numbers the GPU: the first with a number, else the first.
+std::string index_of(const PrometheusLabels& labels) {
+  static const std::vector<std::string> names = labels_of(&exporters::Exporter::index_labels);
+  std::vector<std::string_view> values;
+  for (const std::string& name : names)
+    if (const std::string_view value = label(labels, name); !value.empty()) values.push_back(value);
+  for (const std::string_view value : labels_of(labels, ColumnRole::index)) values.push_back(value);
+  const auto number = std::find_if(values.begin(), values.end(), [](auto value) { return device_named(value); });
+  return number != values.end() ? std::string(*number) : first_of(values);
+}
+
+/// Pods and jobs have UUIDs, too: that of a GPU is preferred.
+std::string uuid_of(const PrometheusLabels& labels) {
+  const std::vector<std::string_view> values = labels_of(labels, ColumnRole::uuid);
+  const auto of_gpu = std::find_if(values.begin(), values.end(), [](std::string_view value) {
+    return value.starts_with("GPU-") || value.starts_with("MIG-");
+  });
+  return of_gpu != values.end() ? std::string(*of_gpu) : first_of(values);
+}
+
+/// The machine. "instance" is the scrape target: any other label is more informative.
+std::string host_of(const PrometheusLabels& labels) {
+  static const std::vector<std::string> names = labels_of(&exporters::Exporter::host_labels);
+  for (const std::string& name : names)
+    if (const std::string_view host = label(labels, name); name != "instance" && !host.empty())
+      return std::string(host);
+  return std::string(label(labels, "instance"));
+}
+
+std::string partition_of(const PrometheusLabels& labels) {
+  static const std::vector<std::string> names = labels_of(&exporters::Exporter::partition_labels);
+  constexpr std::string_view kMissing = "4294967295";  // of DCGM
+  for (const std::string& name : names)
+    if (const std::string_view its = label(labels, name); !its.empty() && its != kMissing)
+      return "gi" + std::string(its);
+  return {};
+}
+
+/// Whether a label says something about a process, its name or its user.
+bool is_of_process(const std::string& key) {
+  const ColumnRole role = classify_column(key).role;
+  return role == ColumnRole::pid || role == ColumnRole::process_name || role == ColumnRole::process_kind ||
+         role == ColumnRole::user;
+}
+
+}  // namespace
+
+LabelOwner owner_of_labels(const PrometheusLabels& labels, std::string_view metric, const LabelPlan& plan) {
+  LabelOwner out;
+  const std::string pid = first_of(labels_of(labels, ColumnRole::pid));
+  const bool is_of_exporter = exporters::Mapping::known().find(std::string(metric)).has_value();
+  const bool has_pid = plan.has_pids && !logtext::is_missing(pid) && !is_of_exporter;
+  if (has_pid) {
+    out.pid = pid_of(pid);
+    out.pid_is_unreadable = !out.pid;
+    out.process = first_of(labels_of(labels, ColumnRole::process_name));
   }
-  if (gpu.uuid.empty() && gpu.pci_bus_id.empty() && index_text.empty()) gpu.index = gpu_number_in(metric);
-  // "instance" is the scrape target: any other label is more informative.
-  std::string_view host;
-  for (const std::string& key : host_labels)
-    if (key != "instance" && host.empty()) host = label(labels, Names{key});
-  if (host.empty()) host = label(labels, Names{"instance"});
-  const bool is_unique = !gpu.uuid.empty();
-  if (!is_unique) {
-    // A bus id or an index is unique only within one machine.
-    const std::string own = !gpu.pci_bus_id.empty() ? gpu.pci_bus_id
-                            : gpu.index             ? std::to_string(*gpu.index)
-                                                    : std::string(index_text);
-    if (own.empty()) {
-      for (const auto& [key, value] : labels)
-        if (key != "__name__" && key != "job") gpu.text += (gpu.text.empty() ? "" : "/") + value;
-    } else if (!host.empty()) {
-      gpu.text = fmt::format("{}/{}", host, own);
-    } else if (gpu.pci_bus_id.empty() && !gpu.index) {
-      gpu.text = own;
-    }
-    if (!gpu.text.empty()) gpu.pci_bus_id.clear();
+  OwnerIds ids;
+  ids.uuid = uuid_of(labels);
+  ids.pci_bus_id = pci_address_of(first_of(labels_of(labels, ColumnRole::pci)));
+  ids.index = index_of(labels);
+  ids.name = first_of(labels_of(labels, ColumnRole::device_name));
+  ids.partition = partition_of(labels);
+  if (ids.uuid.empty() && ids.pci_bus_id.empty() && ids.index.empty())
+    if (const auto number = gpu_number_in(metric)) ids.index = std::to_string(*number);
+  const bool names_gpu = !ids.uuid.empty() || !ids.pci_bus_id.empty() || !ids.index.empty();
+  const auto add = [&](std::string_view origin) {
+    if (!origin.empty()) (ids.origin += ids.origin.empty() ? "" : "/") += origin;
+  };
+  if (names_gpu) {
+    add(host_of(labels));
+    for (const std::string& name : plan.origins) add(label(labels, name));
+  } else {
+    for (const auto& [key, value] : labels)
+      if (key != "__name__" && key != "job" && !(has_pid && is_of_process(key))) add(value);
   }
-  const std::string_view partition = label(labels, partition_labels);
-  if (!partition.empty() && partition != "4294967295") {  // DCGM's mark of a missing value
-    gpu.parent_id = device_id(gpu);
-    gpu.text = fmt::format("{}/gi{}", gpu.parent_id, partition);
-    gpu.uuid.clear();
-    gpu.pci_bus_id.clear();
-    gpu.index.reset();
-  }
-  return gpu;
+  out.gpu = device_of(std::move(ids));
+  return out;
 }
 
 }  // namespace vramtrack

@@ -18,16 +18,38 @@ struct PrometheusMetric {
   std::uint64_t unit_bytes = 0;  ///< 0: not in the name; for a fact: of its sample
 };
 
-/// The meaning of a metric according to its name; nullopt if it is neither GPU memory nor a related fact, or is a ratio
-/// of memory, since its base is unknown. `peaks`: reads peaks as the used memory, and ignores other metrics
-/// of it.
-std::optional<PrometheusMetric> gpu_metric(std::string_view name, bool peaks = false);
+/// Which metrics are read.
+enum class MetricsOf : std::uint8_t {
+  gpus,   ///< memory that a word of their names, or the table of exporters, says is a GPU's
+  peaks,  ///< of that memory, peaks in place of the used memory
+  anyone  ///< memory of which no word says whose it is
+};
+
+/// The meaning of a metric according to its name; nullopt if it is neither such memory nor a related fact, or is a
+/// ratio of memory, since its base is unknown.
+std::optional<PrometheusMetric> gpu_metric(std::string_view name, MetricsOf of = MetricsOf::gpus);
 
 using PrometheusLabels = std::vector<std::pair<std::string, std::string>>;
 
-/// The GPU that labels name: by UUID, PCI address, or index and host. Other labels (such as the pod that uses the GPU
-/// at the moment) identify it only if there is nothing else. If no label names a GPU, the number in the name of the
-/// metric does ("gpu1_mem_used_mib").
-LogDevice gpu_of_labels(const PrometheusLabels& labels, std::string_view metric = {});
+/// What the labels of a log mean, by their values in its head.
+struct LabelPlan {
+  std::vector<std::string> origins;  ///< those of programs and jobs that tell apart what nothing else does
+  bool has_pids = true;              ///< false: numbers under the name of a pid are no pids
+  bool are_of_processes = false;     ///< all memory in use is that of processes
+};
+
+/// Whose the memory of a sample is.
+struct LabelOwner {
+  LogDevice gpu;
+  std::optional<std::uint32_t> pid{};  ///< if it is that of one process
+  std::string process{};               ///< its name
+  bool pid_is_unreadable = false;
+};
+
+/// What labels say. The GPU is that of device_of(), with the labels of the table of exporters and the titles of
+/// words.def. Other labels (such as the pod that uses the GPU at the moment) identify it only if there is nothing else.
+/// If no label names a GPU, the number in the name of the metric does ("gpu1_mem_used_mib"). The metrics of known
+/// exporters that are read are those of whole GPUs, also if a label names a process.
+LabelOwner owner_of_labels(const PrometheusLabels& labels, std::string_view metric = {}, const LabelPlan& plan = {});
 
 }  // namespace vramtrack

@@ -20,6 +20,7 @@
 #include "source/log/json_figures.hpp"
 #include "source/log/labels.hpp"
 #include "source/log/messages.hpp"
+#include "source/log/owners.hpp"
 #include "source/log/positioned_rows.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/stamp.hpp"
@@ -48,8 +49,8 @@ struct Survey {
   /// Whether nothing names the GPU of a figure that is read.
   [[nodiscard]] bool names_no_gpu(const JsonFigure& figure) const {
     const auto known = seen.find(figure.name);
-    return known != seen.end() && !figure.owner.names_gpu() && !figure.owner.pid && known->second.metric->gpu >= 0 &&
-           !known->second.metric->is_numbered;
+    return known != seen.end() && !figure.owner.names_gpu() && !figure.owner.names_process() &&
+           known->second.metric->gpu >= 0 && !known->second.metric->is_numbered;
   }
 };
 
@@ -182,15 +183,21 @@ void find_series_keys(const std::vector<JsonValue>& objects, Survey& out) {
   for (const JsonValue& object : objects)
     for (const auto& [key, value] : object.members())
       if (const std::string_view text = series_text(object, key);
-          !text.empty() && classify_column(key).role == ColumnRole::series) {
+          !text.empty() &&
+          (classify_column(key).role == ColumnRole::series || classify_column(key).role == ColumnRole::pid)) {
         auto& [its, n] = values[key];
         its.emplace(text);
         ++n;
       }
-  for (const auto& [key, its] : values)
-    if (its.first.size() > 1 && its.first.size() <= kMost && its.first.size() * 2 <= its.second &&
-        !repeats_index(objects, key))
+  for (const auto& [key, its] : values) {
+    if (classify_column(key).role == ColumnRole::pid) {
+      const std::vector<std::string_view> pids(its.first.begin(), its.first.end());
+      if (number_programs(pids)) (pids.size() > 1 ? out.keys.series : out.keys.measures).push_back(key);
+    } else if (its.first.size() > 1 && its.first.size() <= kMost && its.first.size() * 2 <= its.second &&
+               !repeats_index(objects, key)) {
       out.keys.series.push_back(key);
+    }
+  }
 }
 
 /// Keys such as "gpu" whose numbers do not cycle through GPUs are measures.
@@ -224,6 +231,32 @@ void find_measures(const std::vector<JsonValue>& objects, Survey& out) {
   }
 }
 
+/// Keys of programs without a pid that tell apart the figures of one GPU.
+void find_programs(const std::vector<JsonValue>& objects, Survey& out) {
+  struct Key {
+    std::vector<std::string_view> values, times;
+    std::vector<std::string> owners;
+  };
+  std::map<std::string, Key> keys;
+  FigureReader reader(out.keys);
+  for (const JsonValue& object : objects) {
+    const JsonValue* const time = object.find(out.time_key);
+    if (time == nullptr) continue;
+    for (const auto& [key, value] : object.members()) {
+      if (classify_column(key).role != ColumnRole::process_name || value.text().empty()) continue;
+      for (const JsonFigure& figure : reader.read(object)) {
+        if (figure.owner.names_process() || !scalar_metric(figure)) continue;
+        Key& its = keys[key];
+        its.values.emplace_back(value.text());
+        its.times.emplace_back(time->text());
+        its.owners.push_back(figure.name + ' ' + device_id(figure.owner.gpu));
+      }
+    }
+  }
+  for (const auto& [key, its] : keys)
+    if (tell_apart(its.values, its.times, its.owners)) out.keys.series.push_back(key);
+}
+
 /// The time of an object as text: steps continue across epochs that restart them. REQUIRES: it has the time key.
 std::string time_of(const JsonValue& object, const Survey& survey, EpochCounter& counter) {
   const JsonValue& time = *object.find(survey.time_key);
@@ -251,7 +284,7 @@ void find_id_key(const std::vector<JsonValue>& objects, Survey& out) {
     const JsonValue* const time = object.find(out.time_key);
     if (time == nullptr) continue;
     for (const JsonFigure& figure : reader.read(object)) {
-      if (!figure.is_amount || figure.owner.names_gpu() || figure.owner.pid) continue;
+      if (!figure.is_amount || figure.owner.names_gpu() || figure.owner.names_process()) continue;
       if (name.empty() && is_in_use(scalar_metric(figure, out.of))) name = figure.name;
       if (name != figure.name) continue;
       rows.push_back(&object);
@@ -282,7 +315,7 @@ void find_metrics(const std::vector<JsonValue>& objects, Survey& out) {
   for (const JsonValue& object : objects) {
     std::set<std::string_view> its;
     for (const JsonFigure& figure : reader.read(object)) {
-      if (!figure.is_amount || figure.name == out.time_key) continue;
+      if (!figure.is_amount || figure.name == out.time_key || figure.owner.pid_is_unreadable) continue;
       const auto known = out.seen.find(figure.name);
       if (known == out.seen.end()) {
         const auto metric = scalar_metric(figure, out.of);
@@ -319,6 +352,7 @@ Result<Survey> survey(const std::vector<JsonValue>& objects, std::vector<std::st
   if (Status ok = choose_time_key(objects, out, assumptions); !ok) return fail(std::move(ok.error()));
   find_series_keys(objects, out);
   find_measures(objects, out);
+  find_programs(objects, out);
   const auto look_for = [&](MemoryOf of) {
     out.of = of;
     find_id_key(objects, out);
@@ -484,6 +518,10 @@ class Scalars final : public JsonParser {
         has_time = true;
         if (time != given_time_) deliver(rows);
         given_time_ = time;
+      }
+      if (figure.owner.pid_is_unreadable) {
+        rows.skip(line, kNoPid);
+        break;
       }
       const double amount = figure.in_bytes ? figure.number : figure.number * use->second.unit_bytes;
       if (!figure.is_amount || !(amount < 1e18)) {

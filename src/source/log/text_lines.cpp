@@ -4,8 +4,10 @@
 #include <algorithm>
 
 #include "core/option.hpp"
+#include "core/pci_address.hpp"
 #include "source/log/dump_readings.hpp"
 #include "source/log/line_prefix.hpp"
+#include "source/log/owners.hpp"
 #include "source/log/positioned_rows.hpp"
 #include "source/log/text_plan.hpp"
 
@@ -152,6 +154,7 @@ void TextLines::read_line(std::string_view raw, std::uint64_t number, bool whole
   otherwise_ = 0;
   if (!plan_.tag.empty() && found_.tag.empty())
     return rows.skip(number, "no name of the kind that says whose the figures of the other lines are");
+  if (plan_.pid_is_process && !cutter_.pattern() && found_.pid == 0U) return rows.skip(number, kNoPid);
   for (const int gpu : gpus) {
     TextFigures out;
     out.line = number;
@@ -249,24 +252,21 @@ void TextLines::end_held(LogRows& rows, bool at_end) {
 void TextLines::name(TextFigures& out, int gpu) const {
   if (cutter_.pattern()) return cutter_.name(out);
   if (plan_.pid_is_process) out.pid = found_.pid;
-  out.is_named = true;
-  if (!found_.uuid.empty()) {
-    out.gpu.uuid = found_.uuid;
-    if (gpu >= 0) out.gpu.index = gpu;
-    return;
+  OwnerIds ids;
+  ids.uuid = found_.uuid;
+  const std::string_view origin = plan_.origin(found_);
+  if (gpu >= 0)
+    ids.index = std::to_string(gpu);
+  else if (plan_.heads_name_gpu && head_gpu_ >= 0 && origin.empty())
+    ids.index = std::to_string(head_gpu_);
+  if (ids.uuid.empty() && !origin.empty()) {
+    if (origin.find(':') != std::string_view::npos) ids.pci_bus_id = pci_address_of(origin);
+    // A number alone, or that of a rank, is that of the GPU.
+    const auto number = logtext::whole_number<int>(origin);
+    if (ids.pci_bus_id.empty()) (number && (gpu < 0 || number == gpu) ? ids.index : ids.origin) = origin;
   }
-  if (const std::string_view origin = plan_.origin(found_); !origin.empty()) {
-    out.gpu.index = logtext::whole_number<int>(origin);
-    if (out.gpu.index) return;
-    out.gpu.text = origin;
-    if (gpu >= 0) out.gpu.text += '/' + std::to_string(gpu);
-  } else if (gpu >= 0) {
-    out.gpu.index = gpu;
-  } else if (plan_.heads_name_gpu && head_gpu_ >= 0) {
-    out.gpu.index = head_gpu_;
-  } else {
-    out.is_named = false;
-  }
+  out.is_named = !ids.uuid.empty() || !ids.pci_bus_id.empty() || !ids.index.empty() || !ids.origin.empty();
+  out.gpu = device_of(std::move(ids));
 }
 
 /// Adds the fields of a line to the current reading. If one may span several lines, it ends when another time begins,

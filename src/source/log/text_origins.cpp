@@ -13,6 +13,7 @@
 #include "source/log/labels.hpp"
 #include "source/log/line_numbers.hpp"
 #include "source/log/line_prefix.hpp"
+#include "source/log/owners.hpp"
 #include "source/log/text_plan.hpp"
 #include "source/log/unnamed_gpus.hpp"
 
@@ -139,6 +140,16 @@ std::string find_tag(const Head& head, const WordPlan& plan) {
   return best;
 }
 
+/// Whether the numbers behind "pid" are no pids: see number_programs().
+bool pids_number_programs(const Head& head, const WordPlan& plan) {
+  std::vector<std::string_view> pids;
+  for (const HeadLine& line : head.lines)
+    if (plan.takes_any(line.found) && line.found.pid)
+      pids.push_back(
+          std::string_view(line.text).substr(line.found.pid_begin, line.found.pid_end - line.found.pid_begin));
+  return number_programs(pids);
+}
+
 /// Whether "pid 4242" distinguishes processes: each reading has one, there are several, and each one repeats. GPUs
 /// named in lines are more informative.
 bool pids_differ(const Head& head, const WordPlan& plan) {
@@ -150,8 +161,21 @@ bool pids_differ(const Head& head, const WordPlan& plan) {
     ++seen[*line.found.pid];
     ++readings;
   }
+  if (!pids_number_programs(head, plan)) seen.erase(0);
   return seen.size() >= 2 && seen.size() * 3 <= readings &&
          std::all_of(seen.begin(), seen.end(), [](const auto& p) { return p.second >= 2; });
+}
+
+/// The field that has the pid of the first line that is read; empty: none.
+std::string field_of_pid(const Head& head, const WordPlan& plan) {
+  const auto line = std::find_if(head.lines.begin(), head.lines.end(),
+                                 [&](const HeadLine& one) { return plan.takes_any(one.found); });
+  std::vector<LineField> fields;
+  cut_fields(line->text, fields, FieldKeys::any);
+  const auto field = std::find_if(fields.begin(), fields.end(), [&](const LineField& one) {
+    return one.value.data() == line->text.data() + line->found.pid_begin;
+  });
+  return field == fields.end() ? std::string() : field->name;
 }
 
 /// The time of a line as text, or its count in place of it.
@@ -182,7 +206,8 @@ bool has_other_meaning(std::string_view part, const HeadLine& line) {
 bool may_hold_ids(const std::string& name) {
   if (name.starts_with('[')) return true;
   const std::string_view key = std::string_view(name).substr(0, name.size() - 1);
-  return may_be_id(key) || classify_column(key).role == ColumnRole::index;
+  const ColumnRole role = classify_column(key).role;
+  return may_be_id(key) || role == ColumnRole::index || role == ColumnRole::pci || role == ColumnRole::uuid;
 }
 
 /// The field whose values distinguish the GPUs of a reading, although its name does not say so; empty: none. Lines that
@@ -245,7 +270,12 @@ void detect_origins(Head& all, WordPlan& plan) {
     return;
   plan.prefix_is_gpu = names_differ(all, &LineFigures::prefix);
   plan.pid_is_process = !plan.prefix_is_gpu && pids_differ(all, plan);
-  if (!plan.prefix_is_gpu && !plan.pid_is_process) plan.tag = find_tag(all, plan);
+  if (plan.pid_is_process && pids_number_programs(all, plan)) {
+    plan.tag = field_of_pid(all, plan);
+    plan.pid_is_process = plan.tag.empty();
+  } else if (!plan.prefix_is_gpu && !plan.pid_is_process) {
+    plan.tag = find_tag(all, plan);
+  }
   tag_lines(all, plan);
 }
 

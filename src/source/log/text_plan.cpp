@@ -7,6 +7,7 @@
 #include <array>
 #include <iterator>
 #include <numeric>
+#include <tuple>
 
 #include "core/format.hpp"
 #include "core/option.hpp"
@@ -28,8 +29,8 @@ Status choose_label(const Head& head, WordPlan& plan) {
     const HeadLine* first = nullptr;
   };
   std::map<std::string, Seen> labels;
-  // Per GPU, which may have its own label: "mem used(0): 5, used(1): 6".
-  std::map<std::pair<std::string_view, int>, std::string> last;
+  // Per GPU, which may have its own label: "mem used(0): 5, used(1): 6", and per process.
+  std::map<std::tuple<std::string_view, int, std::uint32_t>, std::string> last;
   std::size_t switches = 0;
   std::size_t readings = 0;
   std::size_t together = 0;
@@ -43,7 +44,8 @@ Status choose_label(const Head& head, WordPlan& plan) {
       if (f.role != Meaning::used) continue;
       Seen& seen = labels[f.label];
       if (seen.lines++ == 0) seen.first = &line;
-      const auto [its_last, is_first] = last.emplace(std::pair(plan.origin(line.found), f.gpu), f.label);
+      const auto [its_last, is_first] = last.emplace(
+          std::tuple(plan.origin(line.found), f.gpu, plan.pid_is_process ? line.found.pid.value_or(0) : 0), f.label);
       switches += f.label != its_last->second ? 1U : 0U;
       its_last->second = f.label;
       ++readings;

@@ -97,13 +97,14 @@ TEST(PrometheusMetrics, APercentageIsReadWhereItIsAll) {
 }
 
 TEST(PrometheusMetrics, LabelsNameTheGpu) {
-  EXPECT_EQ(device_id(gpu_of_labels({{"gpu", "3"}, {"UUID", "GPU-a"}, {"Hostname", "n"}, {"pod", "p"}})), "GPU-a");
-  EXPECT_EQ(device_id(gpu_of_labels({{"gpu", "3"}, {"Hostname", "n"}, {"pod", "p"}})), "n/3");
-  EXPECT_EQ(device_id(gpu_of_labels({{"device", "nvidia2"}})), "2");
-  EXPECT_EQ(device_id(gpu_of_labels({{"UUID", "GPU-a"}, {"GPU_I_ID", "4"}})), "GPU-a/gi4");
-  EXPECT_EQ(gpu_of_labels({{"UUID", "GPU-a"}, {"GPU_I_ID", "4"}}).parent_id, "GPU-a");
-  EXPECT_EQ(device_id(gpu_of_labels({{"pod", "p"}, {"namespace", "ns"}})), "p/ns");
-  EXPECT_EQ(device_id(gpu_of_labels({})), "0");
+  EXPECT_EQ(device_id(owner_of_labels({{"gpu", "3"}, {"UUID", "GPU-a"}, {"Hostname", "n"}, {"pod", "p"}}).gpu),
+            "GPU-a");
+  EXPECT_EQ(device_id(owner_of_labels({{"gpu", "3"}, {"Hostname", "n"}, {"pod", "p"}}).gpu), "n/3");
+  EXPECT_EQ(device_id(owner_of_labels({{"device", "nvidia2"}}).gpu), "2");
+  EXPECT_EQ(device_id(owner_of_labels({{"UUID", "GPU-a"}, {"GPU_I_ID", "4"}}).gpu), "GPU-a/gi4");
+  EXPECT_EQ(owner_of_labels({{"UUID", "GPU-a"}, {"GPU_I_ID", "4"}}).gpu.parent_id, "GPU-a");
+  EXPECT_EQ(device_id(owner_of_labels({{"pod", "p"}, {"namespace", "ns"}}).gpu), "p/ns");
+  EXPECT_EQ(device_id(owner_of_labels({}).gpu), "0");
 }
 
 TEST(Prometheus, ReadsScrapesWithDatesBetween) {
