@@ -534,7 +534,7 @@ void find_programs(const Rows& rows, ColumnPlan& plan) {
     owners.resize(rows.size());
     for (const int id : {plan.uuid, plan.pci, plan.index, plan.partition})
       for (std::size_t row = 0; row < rows.size() && id >= 0; ++row) (owners[row] += cell(rows[row], id)) += '\n';
-    if (tell_apart(cells_of(rows, column), times_of(rows, plan), owners)) plan.series.push_back(column);
+    if (distinguish(cells_of(rows, column), times_of(rows, plan), owners)) plan.series.push_back(column);
   }
 }
 

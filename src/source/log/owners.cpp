@@ -94,8 +94,8 @@ bool number_programs(std::span<const std::string_view> pids) {
   return !numbers.empty() && *numbers.rbegin() + 1 == numbers.size();
 }
 
-bool tell_apart(std::span<const std::string_view> values, std::span<const std::string_view> times,
-                std::span<const std::string> owners) {
+bool distinguish(std::span<const std::string_view> values, std::span<const std::string_view> times,
+                 std::span<const std::string> owners) {
   constexpr std::size_t kFewest = 3;
   std::map<std::pair<std::string_view, std::string_view>, std::vector<std::string_view>> shared;
   for (std::size_t i = 0; i < values.size(); ++i)

@@ -47,7 +47,7 @@ bool number_programs(std::span<const std::string_view> pids);
 /// `owners` share, each of them has another value. So does the name of a program if no pid is beside it, and the job on
 /// a machine; a name that only changes in the course of time does not. All three are those of the same records.
 /// O(n log n).
-bool tell_apart(std::span<const std::string_view> values, std::span<const std::string_view> times,
-                std::span<const std::string> owners);
+bool distinguish(std::span<const std::string_view> values, std::span<const std::string_view> times,
+                 std::span<const std::string> owners);
 
 }  // namespace vramtrack

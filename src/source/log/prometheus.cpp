@@ -379,7 +379,7 @@ LabelPlan plan_labels(std::string_view head, MetricsOf of, bool own_times) {
     const ColumnRole role = classify_column(key).role;
     const bool names_process = !pids.empty() && out.has_pids;
     if (role != ColumnRole::series && names_process) continue;
-    if (tell_apart(its.values, its.times, its.owners)) out.origins.push_back(key);
+    if (distinguish(its.values, its.times, its.owners)) out.origins.push_back(key);
   }
   return out;
 }

@@ -254,7 +254,7 @@ void find_programs(const std::vector<JsonValue>& objects, Survey& out) {
     }
   }
   for (const auto& [key, its] : keys)
-    if (tell_apart(its.values, its.times, its.owners)) out.keys.series.push_back(key);
+    if (distinguish(its.values, its.times, its.owners)) out.keys.series.push_back(key);
 }
 
 /// The time of an object as text: steps continue across epochs that restart them. REQUIRES: it has the time key.

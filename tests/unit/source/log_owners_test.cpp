@@ -52,7 +52,7 @@ TEST(Owners, ANameTellsApartWhatOneOwnerHasAtOneTime) {
   const auto apart = [](std::vector<std::string_view> values, std::vector<std::string> owners) {
     std::vector<std::string_view> times;
     for (std::size_t i = 0; i < values.size(); ++i) times.push_back(i < 2 ? "1" : i < 4 ? "2" : i < 6 ? "3" : "4");
-    return tell_apart(values, times, owners);
+    return distinguish(values, times, owners);
   };
   const std::vector<std::string> one(8, "0");
   EXPECT_TRUE(apart({"a", "b", "a", "b", "b", "a", "a", "b"}, one));
