@@ -45,7 +45,7 @@ class Attach(unittest.TestCase):
     def setUp(self):
         self.box = Sandbox(BINARY).__enter__()
         self.addCleanup(self.box.__exit__)
-        # The path of a socket is short.
+        # Keep the path of the socket short.
         self.runtime = tempfile.mkdtemp(prefix="va-")
         self.addCleanup(shutil.rmtree, self.runtime, True)
 
@@ -190,7 +190,7 @@ class Attach(unittest.TestCase):
         self.addCleanup(child.wait)
         self.addCleanup(child.kill)
         os.rename(folder / "socket", folder / str(child.pid))
-        # The kernel remembers the name that was bound, so the search does not even find it.
+        # The kernel remembers the name that was bound, so the search does not even find the socket.
         self.assertEqual(self.attach(child.pid, code=2).count("\n"), 1)
 
     def test_refusals(self):
@@ -220,7 +220,7 @@ class Attach(unittest.TestCase):
         reading, writing = os.pipe()
         child = os.fork()
         if child == 0:
-            # Whatever happens here, this child does not continue with the tests.
+            # Whatever happens here, this child must not continue with the tests.
             said = b"failed"
             try:
                 os.setuid(65534)

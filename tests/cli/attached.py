@@ -75,7 +75,7 @@ if mode != "plain":
         attach_socket.allow_attach()
 print("ready", flush=True)
 while True:
-    # Not in readline(): the main thread comes to a line of Python again and again, as a training loop does.
+    # Not in readline(): the main thread must keep executing lines of Python, like a training loop.
     if select.select([sys.stdin], [], [], 0.01)[0]:
         if not sys.stdin.readline():
             break

@@ -136,7 +136,7 @@ class CrashLog(CliTest):
                         self.assertNotIn(wrong, device.replace("predicted then: out of memory in 0", ""))
                     lines = lines_of(self.run_ok("analyze", "--timezone", "UTC", "--format", "json", *logs, exit_code=1).stdout)
                     verdict = lines[0]["verdict"]
-                    # The run's verdict, however long the GPU has rested since.
+                    # The run's verdict, however long the GPU has been idle since.
                     self.assertTrue(verdict["leak"])
                     self.assertTrue(lines[0]["leaked"])
                     self.assertEqual((verdict["end"]["how"], verdict["end"]["pid"]), ("out_of_memory", pid))
@@ -248,7 +248,7 @@ class Zero(CliTest):
     def test_is_refused_where_it_means_nothing(self):
         """Every option of --help that takes a size, a time, a factor or a count, but those for which 0 has a meaning that --help tells."""
         told = {("attach", "--duration"), ("control", "--limit"), ("control", "--soft-limit")}  # "0 records nothing", "0: no limit"
-        numbered = {"simulate --seed", "agent --seed", "holders --gpu", "doctor --gpu", "wait --gpu", "fit --gpu"}  # numbers that begin at 0
+        numbered = {"simulate --seed", "agent --seed", "holders --gpu", "doctor --gpu", "wait --gpu", "fit --gpu"}  # numbers that start at 0
         numbered |= {"test --limit"}  # a limit of growth: nothing may grow
         tried = 0
         names = re.findall(r"^  ([a-z]+) {2,}", self.help().split("Commands:")[-1], re.M)
@@ -273,7 +273,7 @@ class Zero(CliTest):
 class Pipes(CliTest):
     def test_a_stream_that_turns_out_to_be_in_another_order_is_not_judged(self):
         header, *rows = leak_log(mib_per_min=10, minutes=500).splitlines(keepends=True)
-        moved = header + "".join(rows[:4500] + rows[5200:] + rows[4500:5200])  # far beyond what is looked at first
+        moved = header + "".join(rows[:4500] + rows[5200:] + rows[4500:5200])  # far beyond the part that is read first
         for command in ("analyze", "report"):
             result = self.box.run(command, "--timezone", "UTC", "-", stdin=moved)
             self.assertEqual((result.returncode, result.stdout), (2, b""), command)
@@ -364,7 +364,7 @@ class Watch(CliTest):
 
     @NEEDS_FAKE
     def test_each_warning_is_told_once_whenever_it_comes(self):
-        # The sources rebuild their warnings: the second comes in front of the first, or takes its place.
+        # The sources rebuild their warnings: the second one is added before the first, or replaces it.
         err = self.fake_nvml("process gpu=0 pid=4000000 list=C used=1G\n"
                              "process gpu=0 pid=4000001 list=C used=1G from=12\n"
                              "error call=memory gpu=0 code=3 from=4 to=8\n"
@@ -387,10 +387,10 @@ class Watch(CliTest):
         rows = lines_of(self.run_ok("replay", "--json").stdout)
         self.assertEqual([r["event"] for r in rows if r["schema"] == "vramtrack.event.v1"], ["watch_started"])
         ends = [r["samples"] for r in rows if r["schema"] == "vramtrack.analysis.v1"
-                and r["series"]["metric"] != "device_unattributed"]  # which is made of the others
+                and r["series"]["metric"] != "device_unattributed"]  # which is derived from the others
         counted = re.search(r"(\d+) samples, no alert", second)
-        self.assertGreaterEqual(int(counted[1]), sum(ends), second)  # facts beside memory are samples, too
-        # The later watch knows nothing of the earlier one; what that had seen is told all the same.
+        self.assertGreaterEqual(int(counted[1]), sum(ends), second)  # facts other than memory are samples, too
+        # The later watch has no data from the earlier one; the earlier one's results are reported all the same.
         store = str(self.box.path / "home/.local/state/vramtrack/vramtrack.db")
         analysed = lines_of(self.run_ok("analyze", "--format", "json", store).stdout)
         self.assertEqual([r["samples"] for r in analysed if r["series"]["metric"] == "device_used"],
@@ -417,7 +417,7 @@ class Watch(CliTest):
         for row in rows:
             counts.setdefault((row["series"]["device"], row["series"]["pid"], row["series"]["metric"]), []).append(row["samples"])
         for seen in counts.values():
-            # At 0 and at 0.5 s, the duration itself; a busy machine skips polls in between, and none comes after it.
+            # At 0 and at 0.5 s, the duration itself; a busy machine skips polls in between, and none follows.
             self.assertEqual((seen[0], len(seen)), (1, 2))
             self.assertTrue(2 <= seen[1] <= 6, seen)
 
@@ -464,8 +464,8 @@ class Simulate(CliTest):
         self.assertEqual(once.count("GPU 0 NVIDIA"), 1, once)
         self.assertNotIn("simulated 1h", once)
         self.assertEqual(len(lines_of(self.run_ok("watch", "--or-simulate", "--once", "--json", *no_gpu()).stdout)), 4)
-        # A simulation as fast as possible takes longer than this, however fast the machine. How far it
-        # comes depends on the machine, down to "4.8s" on a busy one; it never comes to the end.
+        # A simulation as fast as possible takes longer than this, however fast the machine. How far it gets depends on the
+        # machine, down to "4.8s" on a busy one; it never reaches the end.
         ended = self.run_ok("watch", "--or-simulate", "--duration", "1ms", *no_gpu()).stdout.decode()
         self.assertRegex(ended, r"simulated ([0-9.]+[smh] ?)+\(\d+ samples?\)")
         self.assertNotIn("simulated 2h", ended)

@@ -170,7 +170,7 @@ for row in rows:
 if "TIME_IS_UP" not in os.environ:
     signal.pause()
 """
-# A `timeout` whose time is up as soon as the recorder has printed all of its log.
+# A `timeout` that expires as soon as the recorder has printed its whole log.
 TIMEOUT = """#!/bin/sh
 shift
 TIME_IS_UP=1 "$@"
@@ -284,9 +284,9 @@ class Manual(unittest.TestCase):
             link.symlink_to(self.box.binary)
         (self.box.work / "train.log").write_text("RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 15.78 GiB total capacity; "
                                                  "13.20 GiB already allocated; 1.05 GiB free; 13.40 GiB reserved in total by PyTorch)\n")
-        (self.box.work / "train.py").write_text("print('trained')\n")  # allocates nothing, so it records nothing
+        (self.box.work / "train.py").write_text("print('trained')\n")  # it allocates nothing, so it records nothing
         (self.box.work / "vramtrack.python.4242.trace").write_bytes(leaking_trace(command="python train.py --batch-size 32").bytes())
-        trace = leaking_trace()  # the newest, which `vramtrack oom show` reads
+        trace = leaking_trace()  # the newest trace, which `vramtrack oom show` reads
         trace.put("failed", trace.stack(("/home/me/train.py", 42, "train_step")), trace.now_us, 32 << 20, 64 << 20, call=1)
         (self.box.work / "vramtrack.train.4242.trace").write_bytes(trace.bytes())
         (self.box.work / "trace.vramtrack").write_bytes(trace.bytes())
@@ -385,7 +385,7 @@ class Manual(unittest.TestCase):
             with self.program("vramtrack", "agent", says="answers on"):
                 end = time.monotonic() + patience(30)
                 while "the agent watches" in (ended := self.run_to_its_end(line))[1] and time.monotonic() < end:
-                    pass  # it has not taken its first sample
+                    pass  # it has not taken its first sample yet
                 return ended
         if command == "control":
             code = "import ctypes, sys; ctypes.CDLL(None).vramtrack_probe_mark(b'begun'); print('up', flush=True); sys.stdin.read()"
@@ -559,7 +559,7 @@ class Glossary(unittest.TestCase):
 
     PLAIN = ("act", "actuate", "agent", "cli", "core", "detect", "engine", "explain", "fleet", "gate", "health", "host", "live", "nsys", "period", "probe", "recorded", "report", "run",
              "sizing", "source", "store", "symbolize", "telemetry", "top", "trace")
-    # Named as their fields of JSON, and a shape as in scenario files.
+    # Members that are named like their fields in JSON, and a shape as in scenario files.
     FOREIGN = {"can_tell", "hears_xids", "settle_shape", "shares_host_memory", "story", "told", "told_with", "would_tell"}
     TOKEN = re.compile(r"namespace\s+([\w:]*)\s*\{|(?:class|struct)\s+(?:alignas\([^)]*\)\s*)?([A-Z]\w*)\s*(?:final)?\s*(?::[^:;{][^;{]*)?\{|[{}]")
 
@@ -583,7 +583,7 @@ class Glossary(unittest.TestCase):
             else:
                 if name:
                     found.append((name, None if None in within else "::".join(within)))
-                within.append(space)  # None: of a type or a block
+                within.append(space)  # None: for a type or a block
         return found
 
     def rows(self, section):

@@ -28,7 +28,7 @@ def scenario(command, shape, hours, name="python", user="ada"):
             f'  [[process.shape]]\n  kind = "constant"\n  bytes = "1GiB"\n{shape}')
 
 
-# Straight for an hour: nobody can tell it from a leak the first time.
+# Grows straight for an hour: the first time, it cannot be distinguished from a leak.
 RAMP = '  [[process.shape]]\n  kind = "warm_up"\n  bytes = "18GiB"\n  over_s = "1h"\n  form = "linear"\n'
 
 
@@ -155,7 +155,7 @@ class Experience(unittest.TestCase):
         between = f"{(headers['need_low_bytes'] + headers['need_high_bytes']) // 2 // MIB}MiB"
         enough = f"{headers['need_high_bytes'] // MIB + 1}MiB"
         self.assertLess(headers["need_high_bytes"] + MIB, 18 * 2**30)
-        # The headers say 16 to 17 GiB, and the runs needed 18.
+        # The headers predict 16 to 17 GiB, and the runs needed 18.
         said = fit("80GiB", code=0).stdout.decode()
         self.assertTrue(said.startswith("yes: "), said)
         document = json.loads(fit("80GiB", code=0, options=("--json",)).stdout)["earlier_runs"]
@@ -251,7 +251,7 @@ class Experience(unittest.TestCase):
             codes = database.execute("SELECT code FROM event WHERE kind='watch_started' ORDER BY id").fetchall()
             self.assertEqual(codes, [(2,), (3,)])
             self.assertEqual(database.execute("SELECT raised_ns FROM alert ORDER BY raised_ns").fetchall(), alerts)
-        # The replay continues there, too: no other alert.
+        # The replay continues there, too, without another alert.
         replayed = [json.loads(line) for line in self.box.run("replay", "--json", "--detector", "linear_trend", "--set",
                                                               "minimum-samples=10", "--set", "minimum-duration-minutes=0.03",
                                                               store).stdout.splitlines()]
@@ -277,7 +277,7 @@ class Experience(unittest.TestCase):
         self.assertEqual(alerts(first), [])
         seen = max(row["samples"] for row in first if row["schema"] == "vramtrack.analysis.v1")
         self.assertGreater(seen, 5)
-        # A second watch alone would not have as many samples; with those of the first it has enough at once.
+        # A second watch alone would not have as many samples; with those of the first one it has enough at once.
         self.assertEqual(alerts(watch(seen + 3, "1s"))[:1], ["raised"])
         self.assertEqual(alerts(watch(seen + 3, "1s", "--no-experience")), [])
 

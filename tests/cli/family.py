@@ -169,7 +169,7 @@ def start(c, target, count, role, *passed):
     return out
 
 
-# Programs: they enter themselves as "program"
+# Programs: they add themselves as "program"
 
 
 def workers(c):
@@ -333,7 +333,7 @@ def rank(c):
         os.close(shared)
     if c.get("loaders"):
         kept += start(c, work, 1, "either")
-    if c.get("meshed"):  # as those of Gloo and NCCL
+    if c.get("meshed"):  # like those of Gloo and NCCL
         kept.append(socket.create_server(("127.0.0.1", 0)))
         ports, own = pathlib.Path(f"{c['roll']}-ports-{c['tree']}"), kept[-1].getsockname()[1]
         _enter_port(ports, own)
@@ -391,7 +391,7 @@ def leave(c):
         service({**c, "role": "daemon"})
     if c.get("leaves") == "program":
         subprocess.Popen([sys.executable, sys.argv[0], json.dumps({**c, "what": "service", "role": "daemon"})], start_new_session=True)
-    if c.get("leaves") == "evaluator":  # with PyTorch, the variables of its rank, and a connection that was reset
+    if c.get("leaves") == "evaluator":  # with PyTorch, the variables for its rank, and a connection that was reset
         subprocess.Popen([sys.executable, sys.argv[0], json.dumps({**c, "what": "evaluator", "role": "daemon"})], start_new_session=True)
 
 
@@ -423,7 +423,7 @@ def raylet(c):
     threading.Thread(target=lambda: [kept.append(server.accept()) for _ in range(99)], daemon=True).start()
     for _ in range(c["workers"]):
         kept.append(subprocess.Popen([sys.executable, sys.argv[0], json.dumps({**c, "what": "ray_worker", "path": path})]))
-    if c.get("has_driver"):  # a program of somebody else, which uses each of the workers
+    if c.get("has_driver"):  # a program by somebody else, which uses each of the workers
         ports = pathlib.Path(path + ".ports")
         while not ports.exists() or len(ports.read_text().split()) < c["workers"]:
             time.sleep(0.01)
@@ -446,14 +446,14 @@ def ray_worker(c):
         kept += _connected_to_others(ports, own, c["workers"]) if c.get("meshed") else []
     if c.get("accepts"):
         threading.Thread(target=lambda: [kept.append(kept[1].accept()) for _ in range(99)], daemon=True).start()
-    if c.get("serves"):  # requests of others, as Ray Serve's proxy and as a program within an actor
+    if c.get("serves"):  # requests by others, like Ray Serve's proxy and a program within an actor
         kept.append(_listen(c, 12000 if c["serves"] == "near" else 20000))
     leave(c)
     enter(c, c.get("of_worker", "worker"))
     rest({**c, "kept": kept})
 
 
-# Servers and daemons: they live whatever became of who started them
+# Servers and daemons: they live on whatever happens to the process that started them
 
 
 def _listen(c, first=20000):
@@ -489,8 +489,8 @@ def prefork_server(c):
     run_and_exit({**c, "kept": kept})
 
 
-# vLLM on several GPUs. Each process of it binds a Unix socket whose name is a UUID, as ZeroMQ's are there; the first worker has the store of its group,
-# on a port that the system assigned; a ring in memory that all share.
+# vLLM on several GPUs. Each of its processes binds a Unix socket with a UUID as its name, like ZeroMQ's there; the first worker has the store of its
+# group, on a port that the system assigned; all share a ring in memory.
 
 
 def _bind(path):
@@ -708,7 +708,7 @@ def left_behind(c):
     run_and_exit({**c, "kept": kept})
 
 
-# What adopts
+# Processes that adopt others
 
 
 def reaper(c):
@@ -726,7 +726,7 @@ def reaper(c):
 
 if __name__ == "__main__":
     config = json.loads(sys.argv[1])
-    if config.pop("loads", False):  # as one that loads a library and starts a separate service
+    if config.pop("loads", False):  # like one that loads a library and starts a separate service
         subprocess.Popen(["sleep", "600"], start_new_session=True)
         time.sleep(1.3)
     globals()[config["what"]](config)

@@ -166,7 +166,7 @@ def late_graph():
     return program.end()
 
 
-# Of each finding: the lines, the one that keeps first, and the blocks.
+# For each finding: the lines, the keeping one first, and the blocks.
 PROGRAMS = {
     "kept graph": (kept_graph(), [({83, 81, 20, 30}, 83, 200 * 6)]),
     "kept graph, killed": (kept_graph(end=False), [({83, 81, 20, 30}, 83, 200 * 6)]),

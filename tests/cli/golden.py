@@ -256,7 +256,7 @@ HELPS = [[], ["watch"], ["agent"], ["top"], ["replay"], ["analyze"], ["report"],
          ["config", "path"], ["config", "init"]]
 CASES |= {"_".join(["help", *command]): [*command, "--help"] for command in HELPS}
 
-# Lines that tell about the machine the test runs on.
+# Lines that depend on the machine on which the test runs.
 DOCTOR_MACHINE = re.compile(r"^(note|ok) +(processes|tracing) .*\n( +do: .*\n)?", re.MULTILINE)
 
 
@@ -264,7 +264,7 @@ def normalise(text, sandbox):
     text = text.replace(str(sandbox.path), "SANDBOX").replace(str(FIXTURES), "FIXTURES")
     text = re.sub(r"^vramtrack \S+ on Linux .*$", "vramtrack VERSION on SYSTEM", text, flags=re.MULTILINE)
     text = re.sub(r"^vramtrack \d+\.\d+\.\d+$", "vramtrack VERSION", text, flags=re.MULTILINE)
-    # Live times; those of the logs and scenarios (January 2026) stay.
+    # Live times; those in the logs and scenarios (January 2026) stay.
     text = re.sub(r"20(?!26-01-0)\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "TIME", text)
     text = re.sub(r"\((uid \d+|root|[a-z_][a-z0-9_-]*)\)(?= +\d+ MiB)", "(USER)", text)
     text = re.sub(r"(watched|over) [\d.]+m?s", r"\1 A MOMENT", text)

@@ -103,7 +103,7 @@ class Health(unittest.TestCase):
         self.assertEqual(finding["kind"], "driver_mismatch")
         self.assertIn("library 550.54.14", finding["evidence"])
         self.assertIn("kernel module 535.104.05", finding["evidence"])
-        # A driver that is loaded and does not answer: nothing is known.
+        # A driver that is loaded but does not answer: nothing is known.
         self.machine("error call=init code=10\n")
         self.assertIn("timeout (10)", self.health("--format", "npd", "--set", "sources.proc-root=proc", code=UNKNOWN))
 

@@ -19,7 +19,7 @@ class Holders(unittest.TestCase):
         self.addCleanup(self.box.__exit__)
         self.alive = subprocess.Popen(["sleep", "600"])
         self.addCleanup(self.end, self.alive)
-        # A child that has ended and is not waited for stays a zombie.
+        # A child that has exited and has not been waited for stays a zombie.
         self.zombie = subprocess.Popen(["true"])
         self.addCleanup(self.zombie.wait)
         while self.state(self.zombie.pid) != "Z":
@@ -53,7 +53,7 @@ class Holders(unittest.TestCase):
         self.assertEqual(first["process_bytes"], (2048 + 1024 + 512) * MIB)
         for device in (first, second):
             self.assertEqual(device["used_bytes"], device["process_bytes"] + device["driver_bytes"] + device["unattributed_bytes"])
-        # Beside 3.5 GiB of processes 3 GiB are in use: more than a driver needs.
+        # 3 GiB are in use in addition to 3.5 GiB of processes: more than a driver needs.
         self.assertGreater(first["unattributed_bytes"], 2048 * MIB)
         self.assertEqual(second["unattributed_bytes"], 0)
         states = {p["pid"]: p["state"] for p in first["processes"]}

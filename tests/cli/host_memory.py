@@ -56,7 +56,7 @@ class Live(unittest.TestCase):
     def setUp(self):
         self.box = Sandbox(BINARY).__enter__()
         self.addCleanup(self.box.__exit__)
-        # The fake driver lists a process of its file while it lives; what /proc shows of it is the fixture's.
+        # The fake driver lists a process from its file while it lives; the fixture has its data in /proc.
         self.holder = subprocess.Popen(["sleep", "600"])
         self.addCleanup(self.holder.wait)
         self.addCleanup(self.holder.kill)

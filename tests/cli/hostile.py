@@ -31,7 +31,7 @@ from trace_writer import leaking_trace  # noqa: E402
 
 BINARY = sys.argv.pop(1)
 
-# ESC and BEL, DEL, C1 (as UTF-8), controls that turn the direction, separators of lines, and bytes that are no UTF-8.
+# ESC and BEL, DEL, C1 (as UTF-8), controls that reverse the direction, line separators, and bytes that are not UTF-8.
 HOSTILE_TEXT = "py\x1b[31m\x07\x7f\u009b2J\u0085\u202egpj.exe\u2066x\u2069\u200f\u061c\u2028y"
 HOSTILE = HOSTILE_TEXT.encode() + b"\xff\xfe\xc0\xaf\xed\xa0\x80z"
 BAD = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -59,7 +59,7 @@ class Hostile(unittest.TestCase):
         """`output` of `command` is clean; counts as driven."""
         self.driven.add((command, output))
         with self.subTest(command=command, output=output):
-            text = data.decode()  # raises where it is no UTF-8
+            text = data.decode()  # raises if it is not UTF-8
             self.assertNotRegex(text, BAD)
             self.assertTrue(text.strip(), "the output is empty")
             if is_json:
@@ -124,7 +124,7 @@ class Hostile(unittest.TestCase):
         self.run_clean("json", "replay", "--json", *logs, is_json=True)
         for form in ("text", "md", "json", "html"):
             self.run_clean(form, "report", "--format", form, *logs, is_json=form == "json")
-        # Every reader's errors name the file and show what it says.
+        # The errors of every reader name the file and show its contents.
         (self.box.work / "bad.csv").write_bytes(b"timestamp, name, memory.used [MiB]\n" + HOSTILE + b", x, y\n" * 40)
         for command in ("analyze", "replay", "report"):
             self.clean(command, "stderr", self.box.run(command, "bad.csv").stderr)
@@ -174,7 +174,7 @@ class Hostile(unittest.TestCase):
             self.run_clean("text", "trace", command, *extra, name)
             self.run_clean("json", "trace", command, *extra, "--format", "json", name, is_json=True)
         self.run_clean("text", "trace", "top", name)
-        live = self.box.run("trace", "live", "--output", "l.trace", "--pid", HOSTILE_TEXT)  # its report is that of "trace report"
+        live = self.box.run("trace", "live", "--output", "l.trace", "--pid", HOSTILE_TEXT)  # its report is the same as that of "trace report"
         self.clean("trace live", "stderr", live.stderr)
         self.driven.add(("trace live", "text"))
         self.run_clean("html", "trace", "flamegraph", *moments, "--output", "f.html", name, file="f.html")
@@ -211,7 +211,7 @@ class Hostile(unittest.TestCase):
         self.clean("control", "text", self.box.run("control", HOSTILE_TEXT).stderr)
 
     def drive_attach(self):
-        runtime = tempfile.mkdtemp(prefix="va-")  # the path of a socket is short
+        runtime = tempfile.mkdtemp(prefix="va-")  # keeps the path of the socket short
         self.addCleanup(shutil.rmtree, runtime, True)
         environment = self.box.environment({"XDG_RUNTIME_DIR": runtime, "PYTHONDONTWRITEBYTECODE": "1", "HOSTILE": HOSTILE_TEXT})
         modules = TESTS.parent / "python/vramtrack"
@@ -229,7 +229,7 @@ class Hostile(unittest.TestCase):
         self.driven.add(("test", "text"))
         self.clean("test", "junit", (self.box.work / "out.xml").read_bytes())
 
-    # After three seconds without progress a process stalls. A machine that is busy may miss a look, which starts over.
+    # A process stalls after three seconds without progress. A busy machine may miss a poll, which starts the count again.
     STALL = ["--set", "watch.interval-seconds=0.5", "--set", "stall.minutes=0.05", "--set", "stall.min-memory-mb=0"]
 
     def drive_stalls(self, machine):
@@ -459,7 +459,7 @@ class Hostile(unittest.TestCase):
                 return error.read()
         self.clean("actuate", "webhook", post([{**alert, "status": HOSTILE_TEXT}]))
         self.clean("actuate", "webhook", post([alert]))
-        line = actuator.stderr.readline()  # why it is refused
+        line = actuator.stderr.readline()  # the reason for the refusal
         for path in ("/api/v1/status", "/api/v1/acts", "/metrics"):
             with urllib.request.urlopen(f"http://{address}{path}", timeout=30) as answer:
                 self.clean("actuate", path, answer.read(), is_json=path != "/metrics")

@@ -105,7 +105,7 @@ class Interrupts(unittest.TestCase):
             try:
                 self.assertTrue(asked.wait(patience(30)), "nothing was asked")
                 process.send_signal(number)
-                out, err = process.communicate(timeout=SOON_S)  # raises: it ignored the signal
+                out, err = process.communicate(timeout=SOON_S)  # raises if it ignored the signal
             finally:
                 process.kill()
                 process.wait()
@@ -122,7 +122,7 @@ class Interrupts(unittest.TestCase):
             with self.subTest(name):
                 server = self.rogue(conduct)
                 for code, _, err in self.ends_soon(["fleet", "scan", "--url", server.url], server.asked):
-                    if name == "never ends":  # its limit of size may come first: then the signal may meet a program that is ending
+                    if name == "never ends":  # its size limit may come first: the signal may then reach a program that is ending
                         self.assertIn(code, (2, -signal.SIGINT, -signal.SIGTERM), err)
                         continue
                     self.assertEqual(code, 2, err)
@@ -208,7 +208,7 @@ class FirstByte(unittest.TestCase):
                 said = first
                 drain = threading.Thread(target=lambda: [None for _ in iter(lambda: os.read(read, 65536), b"")])
                 drain.start()
-                code = process.wait(timeout=SOON_S)  # raises: it ignored the signal
+                code = process.wait(timeout=SOON_S)  # raises if it ignored the signal
                 drain.join(SOON_S)
             finally:
                 process.kill()

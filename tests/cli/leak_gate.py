@@ -10,7 +10,7 @@ BINARY = sys.argv.pop(1)
 FAKE = os.environ.get("VRAMTRACK_FAKE_LIBRARY", "")
 MIB = 2**20
 
-# A program in no particular language: it writes lines to the pipe whose number it is told.
+# A program in no particular language: it writes lines to the pipe with the number that it is given.
 MARKS = """
 import os, random, sys
 rng = random.Random(1)
@@ -69,7 +69,7 @@ class LeakGate(unittest.TestCase):
         self.assertEqual((code, "made no mark named 'batch'" in words), (2, True), words)
 
     def test_the_limit_names_the_mark(self):
-        # 10 steps an epoch: what an epoch may keep is no limit of a step.
+        # 10 steps per epoch: the growth allowed per epoch is not a limit per step.
         marks = "import os\nfd = int(os.environ['VRAMTRACK_MARK_FD'])\nfor i in range(1000):\n os.write(fd, b'step %d\\n' % (i << 20))\n" \
                 " if i % 10 == 9: os.write(fd, b'epoch %d\\n' % (i << 20))\n"
         code, words, _ = self.gate("--limit", "2MiB/epoch", "--", sys.executable, "-c", marks)
@@ -108,7 +108,7 @@ class LeakGate(unittest.TestCase):
                                 'device, inode, path = os.environ["VRAMTRACK_MARK_PIPE"].split(":", 2)\n'
                                 'fd = os.open(path, os.O_WRONLY)\n'
                                 'assert (os.fstat(fd).st_dev, os.fstat(fd).st_ino) == (int(device), int(inode))')
-        # The launcher has it no more, either: the gate must not take that for the end.
+        # The launcher has closed it, too: the gate must not take that for the end.
         launcher = "import os, subprocess, sys, time\nos.close(int(os.environ['VRAMTRACK_MARK_FD']))\ntime.sleep(0.1)\n" \
                    "sys.exit(subprocess.run([sys.executable, '-c', *sys.argv[1:]]).returncode)"
         code, words, _ = self.gate("--", sys.executable, "-c", launcher, by_path, "0.5", "300", "", "0")
@@ -124,7 +124,7 @@ class LeakGate(unittest.TestCase):
             self.assertEqual(code, 1, words)
             self.assertIn("step 64 to step 128", words)
             self.assertIn("  train.py:12 in step<1>: +64 MiB", words)
-            self.assertNotIn("pid77", words)  # it tells it from nobody
+            self.assertNotIn("pid77", words)  # there is no other process to distinguish it from
             failure = ElementTree.parse(self.box.work / "out.xml").getroot().find("testsuite/testcase/failure")
             self.assertIn("\n  train.py:12 in step<1>: +64 MiB", failure.text)
             self.assertFalse(os.path.exists(folder))

@@ -110,7 +110,7 @@ class DatesWithWords(Habits):
         self.check("%H时%M分%S秒", "第{n}轮 已用显存 {used} MB", "23:5")
 
     def test_halves_of_the_day(self):
-        # From before midnight to after it: 下午11時, 上午12時.
+        # From before midnight until after it: 下午11時, 上午12時.
         for stamp, morning, afternoon, text in (("%Y年%m月%d日 {}%I时%M分%S秒", "上午", "下午", "已用显存 {} MB"),
                                                 ("%Y年%m月%d日 {}%I時%M分%S秒", "午前", "午後", "GPUメモリ使用量: {} MB"),
                                                 ("%Y년 %m월 %d일 {} %I:%M:%S", "오전", "오후", "GPU 메모리 사용량: {} MB"),
@@ -146,7 +146,7 @@ class PeakAndCurrent(Habits):
         self.check("[{clock}] Speicher maximal {peak} MB, aktuell {now} MB", "device_used")
 
     def test_current_of_tensorflow(self):
-        # tf.config.experimental.get_memory_info('GPU:0'): bytes
+        # tf.config.experimental.get_memory_info('GPU:0'): amounts in bytes
         for form in ("{} {{'current': {}, 'peak': {}}}", '{} epoch 3 GPU:0 {{"current": {}, "peak": {}}}'):
             self.assert_leak(self.analyze([form.format(at(30 * i), (4000 + 50 * i) * 2**20, 9000 * 2**20) for i in range(60)]))
 
@@ -193,7 +193,7 @@ class ScreensBehindPrefixes(Habits):
                     self.sandbox.write("a.log", "\n".join(lines) + "\n")
                     c, facts = self.facts("a.log")
                     self.assertEqual(facts, expected, c.error)
-                    if screen != "rocm_smi":  # whose lines are recognised wherever they stand
+                    if screen != "rocm_smi":  # its lines are recognised wherever they are
                         self.assertIn("read behind its prefix", " ".join(c.text.split()))
 
     def test_the_clock_of_the_prefix(self):

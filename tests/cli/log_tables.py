@@ -269,7 +269,7 @@ class Counts(Tables):
             c = self.analyze(["epoch,step,gpu_mem_mb"] + rows)
             self.per(c, 10)
             self.assertNotIn("goes back", c.text)
-        # The steps of all epochs together, and two GPUs.
+        # The steps of all epochs, and two GPUs.
         self.per(self.analyze(["epoch,step,gpu_mem_mb"] + [f"{i // 50},{i},{4000 + 10 * i}" for i in range(100)]), 10)
         two = [f"{i // 50},{i % 50},{g},{4000 + 10 * i * (1 - g)}" for i in range(100) for g in (0, 1)]
         self.per(self.analyze(["epoch,step,gpu,gpu_mem_mb"] + two), 10)

@@ -24,7 +24,7 @@ LEAK = r"^GPU 0 NVIDIA A10: LEAK"
 SHORT_JSON = r'^\{"schema":"vramtrack\.analysis'
 NOTHING = r"\A\Z"
 
-# what is typed, exit code, what is printed, what is said on standard error; {in}: standard input
+# input, exit code, output, standard error; {in}: standard input
 TABLE = [
     ("gpu.csv", 1, LEAK, NOTHING),
     ("./gpu.csv", 1, LEAK, NOTHING),
@@ -250,7 +250,7 @@ class Progress(unittest.TestCase):
             with subprocess.Popen([box.binary, *typed, slow], cwd=box.work, env=box.environment(), stdin=subprocess.DEVNULL,
                                   stdout=subprocess.PIPE, stderr=slave) as analysis:
                 os.close(slave)
-                log = open(box.work / slow, "wb")  # when the program has opened it, too
+                log = open(box.work / slow, "wb")  # once the program has opened it, too
                 shown, end = b"", time.monotonic() + patience(30)
                 while b"so far" not in shown and time.monotonic() < end:
                     if select.select([master], [], [], 1)[0]:
@@ -270,7 +270,7 @@ class Progress(unittest.TestCase):
                 shown += part
             os.close(master)
             if code == 1 and typed[0] != "oom":
-                self.assertTrue(shown.endswith(b"\r\x1b[K"), shown)  # nothing of it stays
+                self.assertTrue(shown.endswith(b"\r\x1b[K"), shown)  # nothing of it remains
                 self.assertTrue(out)
 
     def test_there_is_none_without_a_terminal(self):

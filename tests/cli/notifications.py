@@ -30,7 +30,7 @@ class Receiver:
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 status = receiver.statuses.pop(0) if receiver.statuses else 200
-                # Told before the answer: whoever waits for it may end the sender while it waits for the answer.
+                # Recorded before the answer: a test that waits for it may end the sender while that waits for the answer.
                 receiver.got.put((status, self.path, dict(self.headers), json.loads(body)))
                 self.send_response(status)
                 self.send_header("Content-Length", "0")
@@ -104,7 +104,7 @@ class Simulated(NotificationTest):
         scenarios = [*listed, *(str(TESTS / "scenarios" / f"{name}.toml") for name in ("leak_two_leaks", "leak_one_rank_of_eight"))]
         for scenario in scenarios:
             with self.subTest(scenario=scenario), Receiver() as receiver:
-                # As it is sent, so it is printed: at the time of its samples, and however many come at once.
+                # Notifications are sent as they are printed: at the time of their samples, however many come at once.
                 out = self.simulate(*self.settings(webhook=receiver.url, max_per_hour=10000), scenario=scenario).stdout.decode()
                 bodies = [b for _, _, _, b in receiver.all()]
                 counts = re.search(r"samples\): (?:(\d+) alerts? raised, (\d+) cleared|no alert)", out)
@@ -199,7 +199,7 @@ class Watched(NotificationTest):
         self.assertEqual(len({t[3]["id"] for t in told}), 1)
         self.assertIn("status 503", err)
         self.assertIn("delivered again", err)
-        # The device and its process both alarm: it is one leak, told once.
+        # The device and its process both raise alarms: it is one leak, reported once.
         self.assertEqual([t[3]["event"] for t in receiver.all() if t[3]["event"] == "raised"], [])
 
     def test_kept_over_kill_and_restart_and_not_told_twice(self):
@@ -213,7 +213,7 @@ class Watched(NotificationTest):
             self.assertEqual([m["id"] for m in saved["messages"]][:1], [failed["id"]])
             receiver.all()
             receiver.statuses.clear()
-            # The next watch sees nothing of the sort: what it delivers, it was left.
+            # The next watch sees nothing of the kind: everything it delivers was left to it.
             watch = self.watch("", *settings)
             again = receiver.next()
             self.end(watch)
@@ -221,8 +221,8 @@ class Watched(NotificationTest):
             self.assertEqual(again[3]["text"], failed["text"])
             rest = [t[3] for t in receiver.all()]
             self.assertNotIn("raised", [m["event"] for m in rest])
-            # What was delivered is not told again. That the process has ended may still be waiting: the second watch was ended
-            # as soon as it had delivered what the first had left.
+            # Delivered messages are not sent again. The end of the process may still be waiting: the second watch was ended as
+            # soon as it had delivered the first one's leftovers.
             delivered = {failed["id"], *(m["id"] for m in rest)}
             watch = self.watch("", *settings, "--duration", "1s")
             watch.communicate(timeout=LIMIT_S)
@@ -256,7 +256,7 @@ class Watched(NotificationTest):
         with Receiver() as receiver, Receiver() as other:
             first = self.watch(self.LEAK, *self.settings(webhook=receiver.url))
             receiver.next()
-            # Told apart by where it would tell: the first may have more to say meanwhile.
+            # Distinguished by their receivers: the first one may have more to send meanwhile.
             second = self.watch(self.LEAK, *self.settings(webhook=other.url), "--duration", "3s")
             _, err = second.communicate(timeout=LIMIT_S)
             self.end(first)

@@ -92,12 +92,12 @@ class OneConclusion(unittest.TestCase):
     def check_sentences(self, row):
         verdict, told = row["verdict"], row["told"]
         facts = {fact["label"]: fact["text"] for fact in reversed(told.get("facts", []))}
-        # The words, the fields and the exit status say the same of a leak.
+        # The words, the fields and the exit status agree about a leak.
         if told["verdict"].startswith("LEAKED"):
             self.assertTrue(row["leaked"], told)
             if "; now " not in told["verdict"]:
                 self.assertGreater(verdict["growth_bytes_per_s"]["mid"], 0, verdict)
-                if verdict["onset"]:  # a date, and not the time since the start of a simulation
+                if verdict["onset"]:  # a date, not the time since the start of a simulation
                     self.assertEqual(facts["since"][:19], verdict["onset"][:19])
                 self.assertTrue(verdict["leak"] and verdict["state"] == "leaking" and verdict["confidence"] > 0.5, verdict)
         if verdict["leak"]:
@@ -105,17 +105,17 @@ class OneConclusion(unittest.TestCase):
             self.assertIn("LEAK", told["verdict"])
         if not row["leaked"]:
             self.assertNotIn("LEAK", told["headline"])
-        # What is at rest has no rate, no onset and no end that is predicted.
+        # An idle series has no rate, no onset and no predicted end.
         if verdict["state"] in AT_REST:
             self.assertEqual(verdict["growth_bytes_per_s"]["mid"], 0, verdict)
             self.assertEqual((verdict["oom_in_s"], verdict["oom_if_growth_continues_s"], verdict["onset"]), (None, None, None), verdict)
             self.assertNotIn("since", facts)
-        # What has ended has no future.
+        # A series that has ended has no forecast.
         if "process ended" in told["headline"] or re.match(r"LEAKED|ran out|ended", told["verdict"]) and "; now " not in told["verdict"]:
             self.assertNotIn("forecast", told)
             self.assertIsNone(verdict["oom_in_s"])
             self.assertNotRegex(told.get("next", ""), "keep watching|record for longer|save a checkpoint")
-        # A reason is the reason of the verdict that it follows.
+        # A reason belongs to the verdict that it follows.
         if told["verdict"].startswith("LEAKED"):
             self.assertNotRegex(facts["because"], "no samples after|ended to tell|has not grown since")
         elif re.match("ran out|ended", told["verdict"]):

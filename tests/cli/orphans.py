@@ -42,7 +42,7 @@ BATCH = option("--batch", 25)
 ONLY = option("--kinds", "")
 HAS_NAMESPACES = os.geteuid() == 0 and subprocess.run(["unshare", "--pid", "--fork", "true"], capture_output=True, check=False).returncode == 0
 
-# Roles whose processes nobody counts: started by an orphan that still is there.
+# Roles with processes that are not counted: an orphan that is still there started them.
 EITHER = {"either", "middle", "program", "client"}
 FORKED = ["fork", "fork", "spawn", "forkserver"]
 
@@ -71,7 +71,7 @@ KINDS = {
                                                  "leaves": r.choice([None, None, "program", "fork"])}),
     "tensor parallel": (6, "tensor_parallel", lambda r: {"start": r.choice(["spawn", "fork"]), "workers": r.randint(2, 3), "engine": r.random() < 0.5,
                                                          "names": r.choice(["uuid", "uuid", "temporary"])}),
-    # Programs that live, although one that started them, or a part of them, ends.
+    # Programs that live on although one that started them, or a part of them, ends.
     "late session": (2, "workers", lambda r: {"late_session": True}),
     "middle with work": (5, "middle", lambda r: {"channel": r.choice(["queue", "event", "tcp"]), "adopts": r.random() < 0.5}),
     "middle": (1, "middle", lambda r: {"start": "spawn"}),
@@ -90,7 +90,7 @@ KINDS = {
     "vllm serve": (3, "vllm_serve", lambda r: {"start": r.choice(["spawn", "fork"]), "same_session": r.random() < 0.2}),
     "api servers": (3, "api_servers", lambda r: {"start": r.choice(["spawn", "fork"])}),
     "local server": (4, "local_server", lambda r: {"start": r.choice(["spawn", "fork"]), "is_known": r.random() < 0.5, "told_by": r.choice(["argument", "variable"])}),
-    # Living programs, of whose tie to what they started nothing shows.
+    # Living programs with no visible tie to the processes they started.
     "wrapped ranks": (3, "wrapped_ranks", lambda r: {"own_store": r.random() < 0.5}),
     "daemon at once": (3, "daemon", lambda r: {"workers": 0, "dialogue": True, "at_once": True, "log": r.random() < 0.2, "start": "fork"}),
     "daemon of a new worker": (3, "daemon_of_a_worker", lambda r: {"after_s": 0, "log": r.random() < 0.2}),
@@ -98,7 +98,7 @@ KINDS = {
     "shell": (2, "shell", lambda r: {"workers": 1}),
     "left behind": (4, "left_behind", lambda r: {"dialogue": r.random() < 0.5, "with_workers": r.random() < 0.6, "log": r.random() < 0.2}),
 }
-# What of a program of each kind is killed so that its workers are orphans; nothing else ever makes one.
+# The part of a program of each kind that is killed to make its workers orphans; nothing else ever makes one.
 ENDS = {"middle with work": "middle", "middle": "middle", "without its forkserver": "middle"}
 LIVE_ON = {"prefork server", "middle with work", "without its forkserver", "detached", "late daemon", "ray worker with a driver", "ray worker that serves", "api servers", "local server"}
 RANKS = {"launcher", "reset store", "evaluator of a rank"}
@@ -120,7 +120,7 @@ class Tree:
         self.wrapped = r.choice(["", "", "loop", "retry", "nested", "pipeline", "background", "bash"])
         if self.adopted_by == "program as pid 1":
             self.wrapped = ""
-        if self.kind == "late session":  # who leads a group cannot
+        if self.kind == "late session":  # the leader of a group cannot
             self.wrapped = r.choice(["loop", "nested", "pipeline"])
             self.adopted_by = "init" if self.adopted_by == "program as pid 1" else self.adopted_by
         ends = 0.75 if self.kind not in ("late session", "closed", "wrapped ranks", "executed", "shell") else 0
@@ -195,8 +195,8 @@ class Tree:
         if self.adopted_by == "subreaper of the group":
             return False
         if self.config.get("leaves") == "fork" and self.config["daemonic"] and (self.config.get("meshed") or self.config.get("peers")):
-            return False  # the daemon that one of them forked has what ties that one to the others
-        if self.kind in RANKS:  # of one whose store reset it, what ties it to another rank
+            return False  # the daemon that one of them forked ties it to the others
+        if self.kind in RANKS:  # for one with a connection reset by its store, the tie to another rank
             return not self.config.get("resets") or self.config["workers"] > 1
         return self.config["loads"] or lives(os.getsid(pid))
 
@@ -221,10 +221,10 @@ class FixedTree(Tree):
         return super().expected() + collections.Counter(daemon=self.config["what"] == "late_daemon")
 
 
-# Workers whose program has ended, and that show by what they do that they go on, or do not.
+# Workers of an ended program, which show by their actions that they continue, or that they do not.
 WORKING = ["compute_in_turns", "write_a_log", "follow_a_file", "look_into_a_folder", "wait_for_a_compiler", "fill_a_mapping"]
 RESTING = ["spin_for_ever", "sleep", "event", "poll", "spin"]
-# Those whose program lives although it has given up what ties it to them.
+# Workers of a living program that has given up its ties to them.
 UNTIED = {"closed late session": {"late_session": True, "closes": True, "ends": False},
           "late daemon that waits for their end": {"what": "late_daemon", "channel": "sentinel"}}
 
@@ -402,7 +402,7 @@ class Orphans(unittest.TestCase):
     def test_orphans_end_and_what_lives_goes_on(self):
         with self.forest(range(12)) as forest:
             before = {tree.number: [(role, pid) for role, pid in forest.entered(tree.number) if lives(pid)] for tree in forest.trees}
-            # The driver reports no memory of them, and no longer lists them when the first has ended.
+            # The driver reports no memory for them, and no longer lists them when the first has ended.
             said = forest.run("reclaim", "--yes", "--watch", "5s", listed="used=0 to=2", code=(0, 1))
             to_end = {int(pid) for pid in re.findall(r"^to end: pid (\d+) ", said, re.M)}
             self.assertTrue(to_end, said)
@@ -437,7 +437,7 @@ class Orphans(unittest.TestCase):
             workers = {tree.kind: [pid for role, pid in forest.entered(tree.number) if role == "worker"] for tree in forest.trees}
             said = forest.run("reclaim", "--yes", "--watch", "6s", listed="used=0 to=2", code=(1,))
             to_end = {int(pid) for pid in re.findall(r"^to end: pid (\d+) ", said, re.M)}
-            starved = {int(pid) for pid in re.findall(r"^pid (\d+) .*left alone: it got no CPU time", said, re.M)}  # on a machine that is overloaded
+            starved = {int(pid) for pid in re.findall(r"^pid (\d+) .*left alone: it got no CPU time", said, re.M)}  # on an overloaded machine
             for kind, pids in workers.items():
                 for pid in set(pids) - starved:
                     self.assertEqual((pid in to_end, lives(pid)), (kind not in UNTIED, kind in WORKING or kind in UNTIED), f"{kind}, pid {pid}:\n{said}")

@@ -37,7 +37,7 @@ class Receiver:
             def do_POST(self):
                 text = self.rfile.read(int(self.headers["Content-Length"]))
                 if len(text) < int(self.headers["Content-Length"]):
-                    return  # the agent was killed while it sent
+                    return  # the agent was killed while sending
                 body = json.loads(text)
                 with receiver.lock:
                     receiver.got.append((self.headers["Idempotency-Key"], body, int(self.path[1:])))
@@ -65,7 +65,7 @@ class Killed(unittest.TestCase):
     def setUp(self):
         self.box = Sandbox(BINARY).__enter__()
         self.addCleanup(self.box.__exit__)
-        # Programs of their own: the ranks of one job would be one incident, and one message.
+        # Separate programs: the ranks of one job would be one incident, and one message.
         self.jobs = [subprocess.Popen([f"model-{chr(ord('a') + i) * 4}", "3600"], executable=shutil.which("sleep")) for i in range(GPUS)]
         for job in self.jobs:
             self.addCleanup(lambda j=job: (j.kill(), j.wait()))
@@ -105,10 +105,10 @@ class Killed(unittest.TestCase):
     def test_nothing_is_lost_and_nothing_arrives_twice(self):
         chance = random.Random(20261122)
         queued = set()
-        left = []  # by kill: ids of the messages that the agent had not recorded as delivered
+        left = []  # per kill: ids of the messages that the agent had not recorded as delivered
         for kill in range(KILLS):
             before = len(self.receiver.all())
-            # Half of the kills come within a burst of messages: all leaks begin, or end. The others come anywhere.
+            # Half of the kills come within a burst of messages, when all leaks begin or end. The others come at any time.
             in_burst = kill % 2 == 0
             agent = self.start(kill, last_tick=chance.choice([16, 24] if in_burst else [None, 16, 24]))
             if in_burst:
@@ -120,7 +120,7 @@ class Killed(unittest.TestCase):
             agent.communicate(timeout=LIMIT_S)
             left.append({message["id"] for message in self.queue["messages"]})
             queued |= left[-1]
-        # Undisturbed, it delivers what was left, and tells of what leaks.
+        # Undisturbed, it delivers the leftovers, and reports the leaks.
         agent = self.start(KILLS)
         self.wait_for(agent, lambda: {b["device"] for _, b, _ in self.receiver.all() if b["event"] == "raised"} >=
                       {f"GPU-{i}" for i in range(GPUS)}, "an alert of each GPU")
@@ -135,11 +135,11 @@ class Killed(unittest.TestCase):
             agents[key].append(number)
         lost = [i for i in queued if i not in agents]
         self.assertEqual(lost, [], "were queued and never arrived")
-        # A later agent repeats what the one before had sent only if that was killed before it could record it.
+        # A later agent repeats a message of the previous one only if that was killed before it could record the delivery.
         twice = {i: numbers for i, numbers in agents.items()
                  if len(set(numbers)) < len(numbers) or any(i not in left[n] for n in numbers[:-1])}
         self.assertEqual(twice, {}, "arrived twice though no kill fell between answer and record")
-        # Each incident is raised once and resolved at most once, in this order.
+        # Each incident is raised once and resolved at most once, in that order.
         events = collections.defaultdict(list)
         for key in agents:
             body = next(b for k, b, _ in got if k == key)

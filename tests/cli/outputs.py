@@ -16,7 +16,7 @@ from trace_writer import leaking_trace
 
 BINARY = sys.argv.pop(1)
 NOBODY = 65534
-# They need what a test does not have: a program with PyTorch, the right to load BPF programs, a run out of memory.
+# They need something that a test lacks: a program with PyTorch, the right to load BPF programs, a run out of memory.
 NOT_HERE = {("attach", "--output"), ("trace live", "--output"), ("oom show", "--output")}
 MARKS = "import os\nfor i in range(400): os.write(int(os.environ['VRAMTRACK_MARK_FD']), b'step 1000\\n')"
 

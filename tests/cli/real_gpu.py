@@ -38,7 +38,7 @@ class RealGpu(unittest.TestCase):
                 self.assertEqual(device["samples"], samples)
                 shown = self.sandbox.run("analyze", str(H100 / file)).stdout.decode()
                 self.assertRegex(shown, "used +2[.]4(/79[.]6)? GiB now, peak 2[.]4 GiB" if file != "dmon.log" else "used +2[.]5 GiB now")
-                if file != "dmon.log":  # which shows no total
+                if file != "dmon.log":  # it shows no total
                     self.assertEqual(device["capacity_bytes"], 81559 * MIB)
                     self.assertEqual(device["series"]["name"], "NVIDIA H100 80GB HBM3")
 

@@ -12,7 +12,7 @@ from sandbox import Sandbox
 BINARY = sys.argv.pop(1)
 FAKE = os.environ.get("VRAMTRACK_FAKE_LIBRARY")
 
-# A trainer that leads a session, starts a worker by multiprocessing, or leaves a program of the name "train", and ends.
+# A trainer that leads a session, starts a worker through multiprocessing, or leaves a program named "train", and ends.
 TRAINER = """
 import ctypes, multiprocessing, os, signal, sys, time
 def rest():
@@ -41,7 +41,7 @@ class Reclaim(unittest.TestCase):
         self.addCleanup(self.box.__exit__)
 
     def orphan(self, *words):
-        # The session's leader lives on, as a shell at a terminal does: what has left its session may have been left on purpose.
+        # The session's leader lives on, like a shell at a terminal: a process that has left its session may have been left on purpose.
         shell = subprocess.Popen(["sh", "-c", '"$@"; exec sleep 600', "sh", sys.executable, "-c", TRAINER, *words], stdout=subprocess.PIPE, start_new_session=True)
         self.addCleanup(shell.wait)
         self.addCleanup(shell.kill)
@@ -109,7 +109,7 @@ class Reclaim(unittest.TestCase):
 
     def test_memory_that_stays_in_use_although_nobody_holds_it_is_said(self):
         pid = self.orphan("pt_data_worker")
-        # What the process held is the GPU's own from the fourth reading on, when the process is not listed any more.
+        # The memory of the process belongs to the GPU itself from the fourth reading on, when the process is no longer listed.
         said = self.reclaim(pid, "--yes", used="1G,1G,1G,1G,2.5G", code=1).stdout
         self.assertIn(b"the driver no longer lists it, and only 512 MiB of its 2.0 GiB was freed", said)
 

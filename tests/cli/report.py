@@ -86,7 +86,7 @@ class Logs(ReportTest):
         self.assertEqual(part["samples"], 120)
         self.assertEqual(part["duration_s"], 595)
         self.assertLess(part["samples"], whole["samples"])
-        # What came before the period is judged too: the leak is known from its first minute on.
+        # Data from before the period is judged, too: the leak is known from its first minute on.
         self.assertTrue(part["series"][0]["verdict"]["leak"])
         before = self.json(*TREND, "--timezone", "UTC", "--until", "2026-01-02T03:06", "leak.csv")
         self.assertEqual(before["series"][0]["alerts"], [])
@@ -114,7 +114,7 @@ class Logs(ReportTest):
 
     def test_processes_and_money(self):
         self.box.run("simulate", *TREND, "--csv", "gpu.csv", "--process-csv", "apps.csv")
-        # Up to where it still runs.
+        # Up to the point where it still runs.
         lines = (self.box.work / "gpu.csv").read_text().splitlines()
         last = lines[400].split(",")[0]
         (self.box.work / "gpu.csv").write_text("\n".join(lines[:401]) + "\n")
@@ -139,7 +139,7 @@ class Logs(ReportTest):
         self.box.run("simulate", *TREND, "--csv", "gpu.csv", "--process-csv", "apps.csv")
         gpu = (self.box.work / "gpu.csv").read_text().splitlines()
         apps = (self.box.work / "apps.csv").read_text().splitlines()
-        last = gpu[300].split(",")[0]  # the process log ends here, the device's continues
+        last = gpu[300].split(",")[0]  # the process log ends here, but the device's continues
         (self.box.work / "gpu.csv").write_text("\n".join(gpu[:401]) + "\n")
         (self.box.work / "apps.csv").write_text("\n".join(a for i, a in enumerate(apps) if i == 0 or a.split(",")[0] <= last) + "\n")
         report = self.json("--timezone", "UTC", *TREND, "--set", "min-r-squared=0.1", "gpu.csv", "apps.csv", exit_code=1)
@@ -209,11 +209,11 @@ class Stores(ReportTest):
         watched = self.box.run("watch", *settings, "--json", "--interval", "0.1s", "--every", "1h", "--duration", "3s", "--source", "nvml",
                                "--set", "sources.nvml-library=" + FAKE, env={"VRAMTRACK_FAKE_NVML": str(self.box.work / "nvml.txt")})
         live = [r for r in map(json.loads, watched.stdout.decode().splitlines()) if r["schema"] == "vramtrack.alert.v1" and r["event"] == "raised"]
-        report = self.json(*TREND, exit_code=1)  # another rule now: the alerts are those that were raised then
+        report = self.json(*TREND, exit_code=1)  # with another rule now, the alerts are those that were raised then
         told = [a for s in report["series"] for a in s["alerts"]]
         self.assertEqual(sorted(a["raised"] for a in told), sorted(r["alert"]["raised"] for r in live))
         self.assertEqual({a["watch_ended"] for a in told}, {False})
-        # Another watch: how those continued is not known.
+        # Another watch: it is not known how those continued.
         self.box.run("watch", *settings, "--no-experience", "--interval", "0.1s", "--duration", "0.5s", *drm_machine())
         report = self.json(*TREND, exit_code=1)
         self.assertEqual({a["watch_ended"] for s in report["series"] for a in s["alerts"]}, {True})

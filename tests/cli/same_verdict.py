@@ -11,7 +11,7 @@ from sandbox import Sandbox
 BINARY = sys.argv.pop(1)
 FAKE = os.environ.get("VRAMTRACK_FAKE_LIBRARY")
 
-# Whole MiB, whole seconds, one process that does not end: all of this fits into nvidia-smi's logs.
+# Whole MiB, whole seconds, one process that does not end: all of this can be expressed in nvidia-smi's logs.
 SCENARIO = """
 name = "{name}"
 seed = 5
@@ -80,7 +80,7 @@ def alerts_until(row, time_s):
         if alert["raised_s"] > time_s:
             continue
         alert = dict(alert)
-        alert.pop("severity")  # the highest of its whole life
+        alert.pop("severity")  # the highest in its whole life
         if alert["cleared_s"] is not None and alert["cleared_s"] > time_s:
             alert.update(cleared=None, cleared_s=None, ended="standing")
         alerts.append(alert)

@@ -26,13 +26,13 @@ class Screen(unittest.TestCase):
         for width in WIDTHS:
             with self.subTest(width=width):
                 watch = self.watch(width)
-                # A row is one line: it begins with the GPU and ends with when its memory runs out.
+                # A row is one line: it begins with the GPU and ends with the time when its memory runs out.
                 watch.wait_for(r"^GPU 0 .* GiB +\+\d+ MiB/min  LEAK.*, out of memory in \d+h \d\dm")
                 watch.press("C-c")
                 end = watch.wait_for(r"^exit=0")
                 self.assertRegex(end, r"(?m)^GPU 0 .*  LEAK.*, out of memory in \d+h \d\dm")
                 self.assertIn("happened   not yet: you stopped the simulation", end)
-                # -J joins what the terminal itself has broken: such a line is longer than the screen.
+                # -J joins lines that the terminal itself has broken: such a line is longer than the screen.
                 joined = watch.screen("-J", "-S", "-200")
                 self.assertLessEqual(max(len(line.rstrip()) for line in joined.splitlines()), width, joined)
 

@@ -34,7 +34,7 @@ def main(at_once=AT_ONCE):
     suite = loader.loadTestsFromNames(sys.argv[1:], main_module) if sys.argv[1:] else loader.loadTestsFromModule(main_module)
     names = [test.id() for test in flat(suite)]
     begun = time.monotonic()
-    # Forked: a test sees the script as it was loaded, and whatever it changes is its own.
+    # Forked, so that a test sees the script as it was loaded, and keeps its changes to itself.
     fork = multiprocessing.get_context("fork")
     with concurrent.futures.ProcessPoolExecutor(min(at_once, max(1, len(names))), mp_context=fork) as pool:
         results = list(pool.map(run, names))

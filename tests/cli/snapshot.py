@@ -127,7 +127,7 @@ class Snapshot(unittest.TestCase):
         result = self.box.run("snapshot", "leaks", *files)
         self.assertEqual(result.returncode, 2)
         self.assertIn(b"hardly any stacks in common", result.stdout)
-        # What an early one held may all be gone later: that is one program.
+        # All blocks of an early one may be gone later: that is one program.
         segment = dict(other["segments"][0], blocks=other["segments"][0]["blocks"][:1], total_size=2 * MIB)
         early = self.write("early.pickle", {"segments": [segment], "device_traces": []})
         late = self.write("late.pickle", leaking(30).snapshot())
@@ -162,7 +162,7 @@ class Snapshot(unittest.TestCase):
         files = []
         for n in range(3):
             r = leaking(1, keep=0)
-            for k in range(n + 1):  # notebook cells: each with its own line
+            for k in range(n + 1):  # notebook cells, each with its own line
                 r.allocate(2 * MIB - 512, [NATIVE, TORCH, dict(STEP, line=1000 + k)])
                 r.allocate(2 * MIB - 512, [NATIVE, TORCH, dict(STEP, line=2000 + k)])
             files.append(self.write(f"{n}.pickle", r.snapshot()))
@@ -354,7 +354,7 @@ class Snapshot(unittest.TestCase):
         snapshot["device_traces"] = [[]]
         snapshot["vramtrack_oom"] = {"device": 0, "asked_bytes": 300 * MIB, "device_free_bytes": 4000 * MIB,
                                      "device_total_bytes": 8192 * MIB, "allowed_bytes": 1200 * MIB}
-        # The cache would do, in one piece: it is.
+        # The cache would suffice if it were in one piece, which it is.
         names = [self.write("vramtrack-oom-1.pickle", snapshot), self.write("vramtrack-oom-2.pickle", leaking(5, oom=4096 * MIB).snapshot())]
         snapshot["segments"][0]["blocks"][-1]["state"] = "active_allocated"
         names.append(self.write("vramtrack-oom-3.pickle", snapshot))
@@ -430,7 +430,7 @@ class Snapshot(unittest.TestCase):
             self.assertIsNone(re.search(r"https?://|src=|@import", page), "loads nothing")
         both = self.run_it("flamegraph", name, name)
         self.assertEqual(both.count("<iframe"), 2)
-        self.assertNotIn("<script", both)  # it stands within an attribute
+        self.assertNotIn("<script", both)  # it is within an attribute
         self.assertIn("two side by side", self.run_it("flamegraph", name, name, name, code=2))
 
     def test_the_page_has_what_the_timeline_has(self):
@@ -442,7 +442,7 @@ class Snapshot(unittest.TestCase):
         points = part["points"]
         self.assertEqual(max(points["live"]), device["peaks"][0]["live_bytes"])
         self.assertEqual(points["event"], sorted(points["event"]))
-        for at, live in enumerate(points["live"]):  # the layers have all of it: there are fewer sites than layers
+        for at, live in enumerate(points["live"]):  # the layers include everything: there are fewer sites than layers
             steps = [list(zip(layer["steps"][::2], layer["steps"][1::2])) for layer in part["layers"]]
             self.assertEqual(sum(([value for point, value in each if point <= at] or [0])[-1] for each in steps), live)
         failure, = [mark for mark in part["marks"] if mark["failure"]]

@@ -17,7 +17,7 @@ class Terminal:
     def __init__(self, box, *args, size=(80, 24), env=None, command="top"):
         self.box = box
         self.env = box.environment({"XDG_RUNTIME_DIR": str(box.path), **(env or {})})
-        # Of its own: a server that is ending does not answer on a socket any more, and has not left it yet.
+        # A server of its own: one that is ending no longer answers on a socket, but has not removed it yet.
         self.socket = str(box.path / f"tmux{next(Terminal.numbers)}")
         # tmux gives the program its own TERM.
         line = subprocess.list2cmdline([box.binary, command, *args])

@@ -177,7 +177,7 @@ class AllocatorAlone(LogTests):
         self.assertIn("Lost in crashes", report)
 
 
-# What only a clock can tell: a rate over time, a length of time, a time of day.
+# Information that only a clock can give: a rate over time, a duration, a time of day.
 OF_A_CLOCK = re.compile(r"/(min|h|s)\b|\b\d+ ?(s|m|min|h|d)\b|\b(minutes?|hours|seconds)\b|\d\d:\d\d|after the start")
 
 
@@ -190,7 +190,7 @@ class LogsThatCount(LogTests):
     def setUpClass(cls):
         cls.sandbox = OneProcess(BINARY).__enter__()
         for word, step in cls.STEP.items():
-            # Its memory ends within the recording, so that alerts, an escalation and the end are in the output.
+            # Its memory runs out within the recording, so that alerts, an escalation and the end are in the output.
             lines = [f"{i * step},{min(24000, 4000 + i * 37 + i % 3 * 5)}" for i in range(500)]
             cls.sandbox.write(f"{word}.csv", f"{word},memory.used [MiB]\n" + "\n".join(lines) + "\n")
 
@@ -366,7 +366,7 @@ class Merged(LogTests):
         c = Case(self.sandbox, "steps.log")
         self.assertEqual(len(c.rows), 2, c.error)
         self.assertEqual(c.rows[0]["skipped_lines"], 34)
-        # An epoch has several readings of one GPU.
+        # An epoch has several readings per GPU.
         for lines in (lambda i: 7, lambda i: random.randrange(3, 9)):
             random.seed(7)
             epochs = [(i, 4000 + k * 100 + random.randrange(40)) for i in range(60) for k in range(lines(i))]

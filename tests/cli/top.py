@@ -53,7 +53,7 @@ class Top(unittest.TestCase):
         self.assertNotIn("GPU 0", top.wait_for(r"vramtrack top needs 60x16; this is 60x15"))
         top.resize(200, 50)
         top.wait_for(r"GPU 0[\s\S]*q quit")
-        top.press("C-c")  # an interrupt ends it in order, too
+        top.press("C-c")  # an interrupt ends it cleanly, too
         top.wait_for(r"exit=0")
 
     def test_no_color_is_kept(self):
@@ -77,7 +77,7 @@ class Top(unittest.TestCase):
         top.press("k")
         top.wait_for(r"choose a process")
         top.press("q")
-        top.wait_for(r"exit=0")  # nobody knows how the rest would have been judged
+        top.wait_for(r"exit=0")  # nobody knows what the verdict on the rest would have been
 
     def test_a_log_of_ones_own_is_replayed_with_the_options_of_analyze(self):
         self.box.write("own.log", "".join(f"vram={2000 + 5 * i} of 24000\n" for i in range(600)))
@@ -101,7 +101,7 @@ class Top(unittest.TestCase):
         top = self.open("--replay", "alone.log", "--speed", "65536")
         top.wait_for(r"at the end[\s\S]*GPU 0 \[allocated to tensors\] +LEAK[\s\S]*12\.\d GiB")
         top.press("q")
-        top.wait_for(r"exit=1")  # as analyze
+        top.wait_for(r"exit=1")  # like analyze
 
     def test_without_a_terminal_it_says_so(self):
         result = self.box.run("top", "--scenario", "leaking_training", "--no-agent")
@@ -137,10 +137,10 @@ class Top(unittest.TestCase):
         screen = top.wait_for(r"paused[\s\S]*2000 serve").splitlines()
         row = next(i for i, line in enumerate(screen) if "2000 serve" in line)
         at = chr(33 + 10) + chr(33 + row)
-        click = f"\033[M {at}\033[M#{at}"  # pressed and let go
+        click = f"\033[M {at}\033[M#{at}"  # pressed and released
         top.type(click)
         top.wait_for(r"^> +2000 serve")
-        # Two presses are a double click only within half a second, which a busy machine may not keep: as a person would, click again.
+        # Two presses are a double click only within half a second, which a busy machine may exceed: click again, as a person would.
         top.wait_for(r"pid 2000 vllm serve[\s\S]*process +10\.\d GiB", type_meanwhile=click + click)
         top.press("Escape", "m")
         top.wait_for(r"the mouse belongs to the terminal again")
@@ -168,7 +168,7 @@ class Top(unittest.TestCase):
         top = self.live(victim.pid)
         top.wait_for(rf"\b{victim.pid}\b.*sleep 600")
         top.press("Down", "k")
-        # Nothing is pressed further unless the question names this test's own process.
+        # Press nothing more unless the question names this test's own process.
         top.wait_for(r"Send a signal", rf"pid +{victim.pid}\b", r"command +sleep 600", r"user +\S+",
                      r"started +\d\d:\d\d:\d\d UTC|started +\d\d-\d\d \d\d:\d\d UTC")
         top.press("Escape")
@@ -185,7 +185,7 @@ class Top(unittest.TestCase):
         victim = self.victim()
         top = self.live(victim.pid, gauges="util=87 memutil=41 temp=64 power=312000 power_limit=700000", load="sm=42")
         top.wait_for(r"87 % busy +64 °C +312/700 W +fan -")
-        # What the process does on the GPU, and of /proc what it takes of its host: asleep, some pages.
+        # What the process does on the GPU, and what it uses on its host according to /proc: it is asleep and has some pages.
         top.wait_for(rf"{victim.pid} .* 42 +0 +\d+ MiB .*sleep 600")
 
     @NEEDS_FAKE
@@ -224,9 +224,9 @@ class Top(unittest.TestCase):
         live = self.live(victim.pid, "--set", "watch.experience=false")
         live.wait_for(r"GPU 0 Fake H200")
         live.press("d")
-        live.wait_for(r"recorded since (\d\d:\d\d:\d\d|\d\d-\d\d \d\d:\d\d)")  # yesterday's is told with its date
+        live.wait_for(r"recorded since (\d\d:\d\d:\d\d|\d\d-\d\d \d\d:\d\d)")  # a time from yesterday is shown with its date
         live.press("A")
-        live.wait_for(r"withdrawn")  # the alert of the watch before
+        live.wait_for(r"withdrawn")  # the alert of the previous watch
 
 
 if __name__ == "__main__":

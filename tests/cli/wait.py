@@ -13,7 +13,7 @@ from sandbox import MIB, TESTS, Sandbox, expect_golden, no_gpu
 BINARY = sys.argv.pop(1)
 FAKE = os.environ.get("VRAMTRACK_FAKE_LIBRARY")
 GI = 1024 * MIB
-PID = 4194001  # above those that Linux gives out
+PID = 4194001  # above the pids that Linux assigns
 
 
 def stat_fields(pid):
@@ -146,7 +146,7 @@ class Wait(unittest.TestCase):
             (root / "new").symlink_to(f"/proc/{second.pid}")
             os.replace(root / "new", root / str(PID))
             self.assertEqual(self.outcome(waiting)[0], 0)
-            # The one that has the pid now is waited for by whoever begins now.
+            # A wait that begins now is for the process that has the pid now.
             said = self.wait("--pid", str(PID), *condition, "--set", f"sources.proc-root={root}", "--timeout", "0.2s", code=1)
             self.assertIn(b"holds 2.0 GiB of GPU 0", said.stderr)
             (root / "new").symlink_to(f"/proc/{first.pid}")

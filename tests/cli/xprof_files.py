@@ -10,8 +10,8 @@ import struct
 import sys
 
 MIB = 1 << 20
-BEFORE = 512 * MIB  # what GPU_0_bfc held when the profile began
-KEPT = 300 * MIB    # of it, freed in the third step
+BEFORE = 512 * MIB  # the memory of GPU_0_bfc when the profile began
+KEPT = 300 * MIB    # the part of it that is freed in the third step
 LIMIT = 30 << 30
 START_NS = 1_790_000_000 * 10**9
 

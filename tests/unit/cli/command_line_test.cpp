@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-/// What the command of this test was given, when it was last run.
+/// The arguments of this test's command when it was last run.
 struct Given {
   std::vector<std::string> files;
   bool json = false;
@@ -62,7 +62,7 @@ Parsed parse(const std::vector<const char*>& words) {
   return parse_command_line(kCommands, static_cast<int>(argv.size()), argv.data());
 }
 
-/// The usage error of these words, which exits with 2 and runs nothing.
+/// The usage error for these words, which exits with 2 and runs nothing.
 std::string error_of(const std::vector<const char*>& words) {
   const Parsed parsed = parse(words);
   EXPECT_FALSE(parsed.run) << "it was parsed";
@@ -174,7 +174,7 @@ TEST(CommandLine, KnownWordsMayBeInCapitals) {
   EXPECT_EQ(given({"probe", "x", "--format", "HTML"}).format, "html");
 }
 
-/// What a command with the options that have other names was given.
+/// The values received by a command with options that have other names.
 struct Written {
   std::string output, since, format = "text";
   bool json = false;

@@ -1,4 +1,4 @@
-// What holds for every command of commands.def.
+// Rules for every command in commands.def.
 #include "cli/commands.hpp"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// Every command and verb that can be run, and those that have verbs.
+/// Every command and verb that can be run, and those with verbs.
 std::vector<const DeclaredCommand*> flat(const std::vector<DeclaredCommand>& commands) {
   std::vector<const DeclaredCommand*> all;
   for (const DeclaredCommand& command : commands) {
@@ -90,7 +90,7 @@ TEST(Commands, TheLastExampleOfEachCanBeParsed) {
     EXPECT_EQ(parse(line).error, "") << line;
 }
 
-/// The configuration as the words ask for it.
+/// The configuration requested by the options.
 ConfigRequest requested(const std::vector<std::pair<std::string, std::string>>& options) {
   ConfigRequest request;
   Arguments arguments;

@@ -10,7 +10,7 @@ namespace {
 using ::testing::HasSubstr;
 using namespace std::chrono_literals;
 
-/// 2026-07-02T13:30:00Z, a quarter past nine the same morning in New York except for the minutes.
+/// 2026-07-02T13:30:00Z, half past nine the same morning in New York.
 constexpr Timestamp kNow{std::chrono::sys_days{std::chrono::year{2026} / 7 / 2} + 13h + 30min};
 
 std::string moment(const std::string& text, const std::string& zone = "UTC") {

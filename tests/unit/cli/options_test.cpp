@@ -1,5 +1,5 @@
-// Only src/cli writes the names of our options. What other modules advise to pass is an Option (core/option.hpp),
-// so that each surface names it in its own way.
+// Only src/cli writes the names of vramtrack's options. If other modules recommend an option, they use an Option
+// (core/option.hpp), so that each surface names it in its own way.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -47,10 +47,10 @@ std::string content(const fs::path& file) {
 
 struct Literal {
   std::size_t line = 0;
-  std::string text;  ///< as in the source, without quotes; adjacent literals are one
+  std::string text;  ///< as in the source, without quotes; adjacent literals are joined
 };
 
-/// Whether the single quote at `i` stands within a number, such as 1'000; in U'a' it does not.
+/// Whether the single quote at `i` is within a number, such as 1'000; in U'a' it is not.
 bool separates_digits(std::string_view source, std::size_t i) {
   return i > 0 && i + 1 < source.size() && std::isxdigit(source[i - 1]) && std::isxdigit(source[i + 1]);
 }
@@ -58,7 +58,7 @@ bool separates_digits(std::string_view source, std::size_t i) {
 /// The string literals of a C++ source.
 std::vector<Literal> literals_of(std::string_view source) {
   std::vector<Literal> out;
-  bool continues = false;  // nothing but space and comments since the last literal
+  bool continues = false;  // only spaces and comments since the last literal
   std::size_t line = 1;
   const auto add = [&](std::string_view text) {
     if (!continues) out.push_back({line, {}});
@@ -100,14 +100,14 @@ constexpr std::array<std::string_view, 11> kPrograms = {"vramtrack ", "nvidia-sm
                                                         "gpustat ",   "tegrastats ", "docker ",  "py-spy ",
                                                         "python ",    "vllm ",       "while "};
 
-/// Whether an option belongs to a command in the words before it: `clause` names one, or `literal` is one.
+/// Whether an option belongs to a command in the words before it: `clause` names a command, or `literal` is one.
 bool is_of_command(std::string_view literal, std::string_view clause) {
   return std::any_of(kPrograms.begin(), kPrograms.end(), [&](std::string_view program) {
     return literal.starts_with(program) || clause.find(program) != clause.npos;
   });
 }
 
-/// The options of ours that a literal names itself.
+/// The vramtrack options that a literal names itself.
 std::vector<std::string> options_in(std::string_view literal) {
   std::vector<std::string> found;
   if (literal.starts_with("<!DOCTYPE")) return found;  // properties of a style sheet
@@ -117,7 +117,7 @@ std::vector<std::string> options_in(std::string_view literal) {
     while (end < literal.size() && (std::islower(literal[end]) || literal[end] == '-')) ++end;
     const std::string_view name = literal.substr(at, end - at);
     if (!our_options().contains(name)) continue;
-    // A command stands between quotes, in brackets or in its own clause.
+    // A command is in quotes, in brackets or in a clause of its own.
     const std::size_t begin = literal.find_last_of("'(;`\"", at);
     const std::string_view clause =
         literal.substr(begin == literal.npos ? 0 : begin, at - (begin == literal.npos ? 0 : begin));
@@ -154,7 +154,7 @@ TEST(Options, AreNamedByTheSurfaceAlone) {
     if (file.starts_with("cli/") || (!file.ends_with(".cpp") && !file.ends_with(".hpp"))) continue;
     for (const Literal& literal : literals_of(content(entry.path()))) {
       ++literals;
-      if (literal.text.ends_with("or as --line-pattern says")) continue;   // a format's line of the man page
+      if (literal.text.ends_with("or as --line-pattern says")) continue;   // a format's line in the man page
       if (file == "act/slurm.cpp" && literal.text == "--batch") continue;  // an argument of scancel
       EXPECT_THAT(options_in(literal.text), ::testing::IsEmpty())
           << "src/" << file << ':' << literal.line << ": '" << literal.text
@@ -172,7 +172,7 @@ TEST(Options, AreThoseOfTheCommands) {
   }
 }
 
-/// A file of the program that `make run` builds, without what only the other commands say: `explain` and policies.
+/// Whether the program that `make run` builds has the file, and its texts (unlike `explain` and policies).
 bool says_in_the_main_job(const std::string& file) {
   static const auto other = [] {
     std::vector<std::string> paths = {"explain/", "act/"};
@@ -185,7 +185,7 @@ bool says_in_the_main_job(const std::string& file) {
          std::none_of(other.begin(), other.end(), [&](const std::string& path) { return file.starts_with(path); });
 }
 
-// A hint to a command that this program lacks names how to get it: command_hint (core/command.hpp).
+// A hint at a command that this program lacks explains how to get it: command_hint (core/command.hpp).
 TEST(Commands, AreNamedByTheirHint) {
   static const std::regex kCommand("'(?:sudo )?vramtrack ([a-z]+)");
   const std::set<std::string, std::less<>> left_out = [] {

@@ -1,5 +1,5 @@
-// The files that are written from what the commands declare are up to date. To rewrite them:
-// VRAMTRACK_UPDATE=1 build/release/cli_test --gtest_filter='Written.*'
+// The files that are generated from the commands' declarations are up to date. To rewrite them: VRAMTRACK_UPDATE=1
+// build/release/cli_test --gtest_filter='Written.*'
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -31,7 +31,7 @@ std::string content(const std::string& file) {
   return text.str();
 }
 
-/// Where the first difference is: the whole of two long files says less.
+/// The first difference, which is more useful than two whole long files.
 std::string first_difference(const std::string& is, const std::string& should_be) {
   std::istringstream a(is);
   std::istringstream b(should_be);
@@ -52,7 +52,7 @@ void expect_written(const std::string& file, const std::string& text) {
   EXPECT_EQ(first_difference(content(file), text), "") << file << kHow;
 }
 
-/// The file with what stands between `.\" written: NAME` and `.\" end` replaced.
+/// The file with the text between `.\" written: NAME` and `.\" end` replaced.
 std::string with_part(const std::string& text, const std::string& name, const std::string& part) {
   const std::string begin = ".\\\" written from src/cli: " + name + "\n";
   const std::size_t at = text.find(begin);
@@ -82,7 +82,7 @@ TEST(Written, SynopsisCommandsAndOptionsOfTheManPage) {
   expect_written("docs/man/vramtrack.1", text);
 }
 
-/// `text` in one line, without the marks of Markdown.
+/// `text` on one line, without Markdown markup.
 std::string in_one_line(const std::string& text) {
   std::istringstream in(text);
   std::string out;

@@ -27,7 +27,7 @@ constexpr std::uint64_t kKiB = 1024;
 constexpr std::uint64_t kMiB = 1024 * kKiB;
 constexpr std::uint64_t kGiB = 1024 * kMiB;
 
-/// A private copy of the fixture trees, to change things in.
+/// A private copy of the fixture trees, for making changes.
 class Drm : public testing::Test {
  protected:
   Drm() {
@@ -123,7 +123,7 @@ TEST_F(Drm, AnApuHasWhatItTakesOfTheHost) {
   EXPECT_EQ(bytes(batch, kW7900), 24 * kGiB + 400 * kMiB);
   EXPECT_EQ(bytes(batch, kW7900, 2002), 750 * kMiB) << "700 MiB of the carve-out, 50 MiB of the host's";
   EXPECT_THAT(source_->notes().warnings, Contains(HasSubstr("shares the host's memory")));
-  // A discrete GPU has a table of the other form.
+  // A discrete GPU has the other form of the table.
   write(card(0) / "device/gpu_metrics", std::string("\x80\x00\x01\x03", 4) + std::string(124, 'x'));
   source_.reset();
   EXPECT_EQ(bytes(poll(), kW7900), 400 * kMiB);

@@ -15,7 +15,7 @@
 namespace vramtrack {
 namespace {
 
-/// All of it, with the place of each view.
+/// All of its contents, with the position of each view.
 std::string written(const LineFigures& found, std::string_view line) {
   std::string out;
   const auto view = [&](std::string_view text) {
@@ -73,7 +73,7 @@ std::string anew(std::string_view line) {
 }
 
 std::string remembered(std::string_view line) {
-  static LineFigures found;  // as its last reader left it
+  static LineFigures found;  // still has what its last reader left in it
   find_figures(line, found);
   return written(found, line);
 }
@@ -106,7 +106,7 @@ TEST(LineForms, WhatIsRememberedReadsAsItWouldAnew) {
 }
 
 TEST(LineForms, DigitsThatDecideAreLookedAt) {
-  // Pairs of lines of one form that read differently.
+  // Pairs of lines with the same form that read differently.
   const std::vector<std::vector<std::string>> lines = {
       {"mem 4000 MiB / 8000 MiB", "mem 9000 MiB / 8000 MiB", "mem 4000 MiB / 7000 MiB"},
       {"allocated / 1025 = 4000", "allocated / 1024 = 4000", "allocated / 1026 = 4000"},

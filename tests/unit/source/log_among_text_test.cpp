@@ -1,4 +1,4 @@
-// Screens of tools between the lines of other programs: found wherever they stand, and once is enough.
+// Tools' screens between the lines of other programs: they are found wherever they are, even if there is only one.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -70,7 +70,7 @@ std::string gpustat(int minute, int used_mib) {
       minute, used_mib, used_mib - 300);
 }
 
-/// 500 lines of a program that is not a tool, from 2026-03-01 10:00:`second` on, in one of several styles.
+/// One of 500 lines of a program that is not a tool, in one of several styles.
 using Chatter = std::function<std::string(int line)>;
 
 std::string plain(int i) {
@@ -81,7 +81,7 @@ std::string stamped(int i) {
                      i % 60, i / 20, i);
 }
 std::string of_dicts(int i) {
-  // The first one does not end: a program may print part of a structure.
+  // The first structure has no end, because a program may print only part of one.
   return i == 0 ? "config = {'hidden': 4096," : fmt::format("{{'loss': {:.3f}, 'epoch': {}}}", 1.5 / (1 + i), i);
 }
 std::string bracketed(int i) {
@@ -139,7 +139,7 @@ TEST(ScreensAmongText, OneIsEnough) {
 
 TEST(ScreensAmongText, AreFoundBehindTheHeadOfALongLog) {
   std::string before;
-  while (before.size() < 700'000) before += lines(plain, 0);  // recognised are formats by the first 256 KiB
+  while (before.size() < 700'000) before += lines(plain, 0);  // formats are recognised by the first 256 KiB
   for (const Case& tool : cases()) {
     SCOPED_TRACE(tool.name);
     const auto r = read_text(before + tool.screen(0, 5000) + lines(plain, 0) + tool.screen(7, 5600));
@@ -174,7 +174,7 @@ TEST(ScreensAmongText, FewerThanTheReadingsAroundThemAreLeftToThose) {
     ASSERT_EQ(r.error, "");
     EXPECT_THAT(r.formats, ElementsAre("text"));
     EXPECT_GE(r.device("0").size(), 60U);
-    // Enough screens for a verdict show all that is on the GPU.
+    // Enough screens for a verdict show everything on the GPU.
     std::string screens;
     for (int i = 0; i < 20; ++i) screens += tool.screen(i, 5000 + i);
     EXPECT_THAT(read_text(screens + figures).formats, ElementsAre(tool.format));

@@ -1,5 +1,5 @@
-// Logs of the shape of public ones: readings that lack rows, columns that seem to be an index, figures of one step of a
-// program. GPUs are never merged, and a log is not refused for one bad reading.
+// Logs that resemble public ones: readings that lack rows, columns that seem to be an index, figures for one step of a
+// program. GPUs are never merged, and a log is not refused because of one bad reading.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -51,7 +51,7 @@ TEST(LogCases, MaximaOfRunsAreNoReadings) {
   EXPECT_THAT(r.error, HasSubstr("column 1 'RUN' differs in each"));
 }
 
-// A job's log: rows of blanks look like columns, but the line above them has fewer titles.
+// A job's log: runs of spaces look like columns, but the line above them has fewer titles.
 TEST(LogCases, FewerTitlesThanColumnsAreReadWithoutThem) {
   logtest::Files files;
   const std::string path =
@@ -412,7 +412,7 @@ TEST(LogCases, MeansOfAnIntervalAreReadForWantOfReadings) {
   EXPECT_THAT(read_text("RUN,MEM_AVG\n0,2028.0\n1,2028.0\n2,2061.5\n", "a.csv").error, HasSubstr("differs in each"));
 }
 
-// ---- whose memory it is ----
+// ---- which device the memory belongs to ----
 
 TEST(LogCases, MemoryBesideTitlesOfTheHostIsTheHosts) {
   const std::string rows = "2026-03-27 20:19:42,41.20,40.00\n2026-03-27 20:19:47,14.60,40.10\n";
@@ -441,7 +441,7 @@ TEST(LogCases, TheMemoryOfTheCardIsReadBesideThatOfTheHost) {
   EXPECT_EQ(r.device("0").front().second, 553);
   EXPECT_THAT(r.warnings(), Not(HasSubstr("Dynamic")));
   ASSERT_EQ(r.catalog->devices().size(), 1U);
-  EXPECT_FALSE(r.catalog->devices().front().capacity_bytes);  // 87 degrees are none
+  EXPECT_FALSE(r.catalog->devices().front().capacity_bytes);  // 87 degrees are not a capacity
 }
 
 TEST(LogCases, ATitleWithTheUnitOfAnotherQuantityIsNoMemory) {
@@ -526,7 +526,7 @@ TEST(LogCases, AGpuInTheProcessorSharesItsMemory) {
   EXPECT_THAT(r.warnings(), Not(HasSubstr("MEM-CURR_LOAD")));
 }
 
-// ---- what is no use ----
+// ---- logs without usable figures ----
 
 TEST(LogCases, TheSameAmountOfEachModelIsItsCapacity) {
   std::string text;
@@ -653,7 +653,7 @@ TEST(LogCases, ANumberMayBeWrappedInItsType) {
   EXPECT_THAT(r.warnings(), HasSubstr("only peaks are given"));
 }
 
-// ---- documents of JSON ----
+// ---- JSON documents ----
 
 TEST(LogCases, ADocumentWithoutATimeIsOneReading) {
   const auto r = read_text(
@@ -695,7 +695,7 @@ TEST(LogCases, BytesAndPercentTogetherGiveTheCapacity) {
   EXPECT_EQ(r.catalog->devices().front().capacity_bytes.value_or(0), kCapacity);
 }
 
-/// MLflow rounds percentages to a tenth: the capacity of a GPU that is nearly empty would be off by a tenth of it.
+/// MLflow rounds percentages to a tenth, which would make the capacity of a nearly empty GPU wrong by a tenth.
 TEST(LogCases, APercentageThatIsTooCoarseGivesNoCapacity) {
   const auto capacity_at = [](double most_percent) {
     constexpr double kTotal = 42'949;  // 10^6 bytes
@@ -795,11 +795,11 @@ TEST(LogCases, OfSeveralLogsOfARunTheOneThatEndsOutOfMemorySaysHowItEnded) {
   ASSERT_FALSE(r.events.empty());
   EXPECT_EQ(r.events.back().kind, Event::Kind::out_of_memory);
   EXPECT_THAT(r.events.back().text, HasSubstr("slurm.err:1"));
-  // The capacity follows from MLflow's amounts and percentages, as it does from those of W&B.
+  // The capacity follows from MLflow's amounts and percentages, like that of W&B.
   EXPECT_NEAR(static_cast<double>(r.catalog->device("0")->capacity_bytes.value_or(0)), 25.769803776e9, 4e6);
 }
 
-/// A run in a folder of its own: a recording that others find by its name, and whatever lies beside it.
+/// A run in a folder of its own: a recording that is recognised by its name, and any files next to it.
 class RunFolder {
  public:
   void copy(const std::string& fixture, const std::filesystem::path& to) {
@@ -867,7 +867,7 @@ TEST(LogCases, ARunWithoutALogSaysThatItsEndIsUnknown) {
   run.log("wandb/debug.log", "W&B's own\n");
   run.log("wandb/run-1/requirements.txt", "torch==2.15.0\n");
   EXPECT_THAT(logtest::read_logs({run.path()}).warnings(), HasSubstr("has no log of the program"));
-  // Logs beside a file that is given alone may be those of other programs: the folder says that they are its own.
+  // Logs next to a lone file may belong to other programs; giving the folder means that they are its own.
   run.log("train.log", kRanOut);
   EXPECT_THAT(logtest::read_logs({run.path("wandb/run-1/run-1.wandb")}).warnings(),
               HasSubstr("give the folder of the run"));
@@ -883,7 +883,7 @@ TEST(LogCases, AFolderWithoutARunIsRefusedByItsReason) {
   EXPECT_THAT(r.error, HasSubstr("is a directory in which no run was recorded"));
 }
 
-// ---- whose memory it is ----
+// ---- which device the memory belongs to ----
 
 TEST(LogCases, TheOwnerMayStandBehindTheFigures) {
   std::string text = "Memstats: After params initialized:\n";

@@ -1,4 +1,4 @@
-// Where the clock of a log is, when no title or date says so.
+// Finding the clock of a log that no title or date identifies.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -13,7 +13,7 @@ using logtest::read_text;
 using testing::HasSubstr;
 using testing::Not;
 
-/// `rows` readings of `used MiB`, half a minute apart, each line by `line(time, number)`.
+/// `rows` readings of `used MiB`, half a minute apart, each a line from `line(time, number)`.
 template <class Line>
 std::string readings(const std::string& header, Line line) {
   std::string text = header + "\n";
@@ -124,7 +124,7 @@ TEST(ClockColumn, TwoOfThemAreRefused) {
   EXPECT_THAT(r.error, HasSubstr("column 1 'when' and column 2 'stored' both hold times"));
 }
 
-/// Forty readings half a minute apart, as JSON lines with the members `line(time, number)` before the memory.
+/// Forty readings half a minute apart, as JSON lines with the members from `line(time, number)` before the memory.
 template <class Line>
 std::string objects(Line line) {
   std::string text;
@@ -153,7 +153,7 @@ TEST(Clock, OneRuleForEverySyntax) {
   struct Case {
     std::string_view what, first, second;
     double (*second_value)(int i);
-    std::string_view step;  ///< what is counted; empty: there is a time
+    std::string_view step;  ///< the thing counted; empty: there is a time
   };
   const Case cases[] = {
       {"a duration is no clock", "step", "time_s", [](int i) { return 20.0 + i * i % 5; }, "step"},

@@ -1,4 +1,4 @@
-// CSV logs: nvidia-smi's own and anybody's.
+// CSV logs: nvidia-smi's own and those of other programs.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -28,7 +28,7 @@ TEST(QueryGpu, ReadsInterleavedGpusByUuid) {
   const std::string a = "GPU-aaaaaaaa-0000-0000-0000-000000000000";
   const std::string b = "GPU-bbbbbbbb-0000-0000-0000-000000000001";
   EXPECT_THAT(r.device(a), ElementsAre(Pair(kTen + 0.101, 1000), Pair(kTen + 1.101, 1010), Pair(kTen + 2.101, 1020)));
-  // [N/A] is no sample: missing is not zero.
+  // [N/A] gives no sample: a missing value is not zero.
   EXPECT_THAT(r.device(b), ElementsAre(Pair(kTen + 0.104, 2000), Pair(kTen + 2.104, 2020)));
   EXPECT_EQ(r.notes.skipped_lines, 0U);
   const DeviceInfo* info = r.catalog->device(b);
@@ -72,7 +72,7 @@ TEST(Csv, AShareThatIsCalledARatioIsOneUnlessItExceedsOne) {
   EXPECT_THAT(r.raw(Metric::device_busy, "0"), ElementsAre(3700U, 10'000U, 3700U));
 }
 
-/// As spreadsheets in many languages write it.
+/// Amounts as spreadsheets write them in many languages.
 TEST(Csv, DotsBetweenThousandsAreNoFractions) {
   const auto german = read_text(
       "Zeit;GPU;Speicher belegt (MB);Speicher gesamt (MB)\n"
@@ -134,7 +134,7 @@ TEST(QueryGpu, CapacityStaysUnknownOrIsTheOneGiven) {
   EXPECT_EQ(read_text(text, options).catalog->device("0")->capacity_bytes, 24ULL << 30);
 }
 
-/// `rows` seconds from kTen, the total of each second by `total_mib`; "" is not a value.
+/// `rows` seconds from kTen on, with the total of each second from `total_mib`; "" is not a value.
 template <class Total>
 std::string log_with_total(int rows, Total total_mib) {
   std::string text = "timestamp, index, memory.used [MiB], memory.total [MiB]\n";
@@ -146,7 +146,7 @@ std::string log_with_total(int rows, Total total_mib) {
 TEST(QueryGpu, AChangeOfCapacityTravelsWithTheSamples) {
   const auto r = read_text(log_with_total(600, [](int i) { return i < 300 ? "12000 MiB" : "24576 MiB"; }));
   ASSERT_EQ(r.error, "");
-  // The whole log is parsed before the first sample is judged: what a later row says must not be known by then.
+  // The whole log is parsed before the first sample is judged; information from a later row must not be used by then.
   EXPECT_EQ(r.catalog->device("0")->capacity_bytes, 12000ULL << 20);
   ASSERT_THAT(r.events, testing::SizeIs(1));
   EXPECT_EQ(r.events[0].kind, Event::Kind::capacity);
@@ -165,7 +165,7 @@ TEST(QueryGpu, ACapacityThatIsLearntLaterIsAnEventToo) {
 }
 
 TEST(QueryGpu, ChangesOfCapacityComeInOrderOfTime) {
-  // One series after another: each with its own change, the later one first in the file.
+  // One series after another, each with a change of its own, the later one first in the file.
   std::string text = "series,t_s,mem_used_mib,mem_total_mib\n";
   for (const auto& [name, change] : {std::pair{"a", 50}, std::pair{"b", 20}})
     for (int i = 0; i < 100; ++i) text += fmt::format("{},{},10,{}\n", name, i, i < change ? 100 : 200);
@@ -266,7 +266,7 @@ TEST(QueryGpu, RowsBetweenTwoHeadersAreOneOfEachGpu) {
   EXPECT_THAT(by_headers.device("1"), SizeIs(4));
   EXPECT_EQ(by_headers.device("1").back().second, 703);
   EXPECT_THAT(by_headers.warnings(), HasSubstr("assumed to be 2 GPUs in that order"));
-  // A single header begins the whole log: its rows follow one another.
+  // A single header starts the whole log: its rows follow one another.
   EXPECT_THAT(read_text(header + rows(200) + rows(201)).device("0"), SizeIs(4));
   // The last reading was interrupted.
   const auto cut = read_text(headers + header + "204 MiB, 11264 MiB\n");
@@ -406,7 +406,7 @@ TEST(ComputeApps, EndsAProcessThatIsNoLongerListed) {
   EXPECT_EQ(r.events[0].pid, 12U);
   EXPECT_EQ(r.events[0].device_id, "GPU-a");
   EXPECT_NEAR(seconds_between(Timestamp{}, r.events[0].time), kTen + 8, 1.01);
-  // The pid again, under another name: another process.
+  // The same pid with another name is another process.
   EXPECT_EQ(r.of(Metric::process_used, "GPU-a", 12, 0).size(), 5U);
   EXPECT_EQ(r.of(Metric::process_used, "GPU-a", 12, 1).size(), 7U);
   EXPECT_EQ(r.catalog->process(12, 1)->name, "second");
@@ -547,10 +547,10 @@ TEST(Csv, MoreSeriesThanCanBeAnalysedAreRefused) {
   for (int i = 0; i < 7000; ++i) living += fmt::format("2026-03-01T10:00:00Z,GPU-a,{},python,5\n", 1 + i);
   EXPECT_THAT(read_text(living).error, HasSubstr("of them at once"));
   EXPECT_THAT(read_text(living).error, HasSubstr("split the log"));
-  // Those that have ended take less, also where their memory is not known.
+  // Processes that have ended take less, even if their memory is not known.
   for (const char* const bytes : {"5", "[N/A]"}) {
     std::string ended = head;
-    for (int second = 0; second < 3000; ++second) {  // ten that are new, and ten of the second before
+    for (int second = 0; second < 3000; ++second) {  // ten new ones, and ten from the previous second
       if (second == 2000) {
         EXPECT_EQ(read_text(ended).error, "");
       }
@@ -682,7 +682,7 @@ TEST(Csv, ANumberThatGoesWithTheIndexIsNoMachine) {
       }
     return std::array{csv, json};
   };
-  for (const std::string& text : both(0)) {  // "Node ID" of rocm-smi
+  for (const std::string& text : both(0)) {  // rocm-smi's "Node ID"
     const auto r = read_text(text);
     ASSERT_EQ(r.error, "");
     EXPECT_THAT(r.device("0"), SizeIs(20));

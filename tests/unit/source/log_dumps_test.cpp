@@ -1,4 +1,4 @@
-// The other tools' logs: the nvidia-smi table, dmon, pmon, tegrastats, gpustat.
+// Logs of other tools: the nvidia-smi table, dmon, pmon, tegrastats, gpustat.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -30,7 +30,7 @@ TEST(Table, ReadsGpusAndProcesses) {
   EXPECT_THAT(r.device(gpu), ElementsAre(Pair(t, 3001), Pair(t + 10, 2600), Pair(t + 20, 5)));
   EXPECT_EQ(r.catalog->device(gpu)->capacity_bytes, 49140ULL << 20);
   EXPECT_EQ(r.catalog->device(gpu)->name, "NVIDIA RTX A6000");
-  // N/A is missing, not zero.
+  // N/A is a missing value, not zero.
   EXPECT_THAT(r.device("00000000:1e:00.0"), SizeIs(0));
   EXPECT_THAT(r.of(Metric::process_used, gpu, 7002, 0), ElementsAre(Pair(t, 2384)));
   EXPECT_THAT(r.of(Metric::process_used, gpu, 7002, 1), ElementsAre(Pair(t + 10, 2500)));
@@ -156,7 +156,7 @@ TEST(Dmon, ARowThatLacksItsLastColumnIsSkipped) {
   const auto memory = read_text("# gpu   fb\n# Idx   MB\n    0   10\n    0\n    0   11\n");
   EXPECT_THAT(memory.device("0"), ElementsAre(Pair(0, 10), Pair(1, 11)));
   EXPECT_THAT(memory.notes.first_skipped, ElementsAre(HasSubstr("'0' has 1 column, and the header has 2")));
-  // The row with too few words follows one with enough: what is left of that one is not read.
+  // The row with too few words follows one with enough, and must not inherit the rest of that row.
   const auto clock = read_text("# gpu   fb  Time\n# Idx   MB  HH:MM:SS\n    0   10  10:00:00\n    0   11\n");
   EXPECT_THAT(clock.device("0"), SizeIs(1));
   EXPECT_EQ(clock.notes.skipped_lines, 1U);

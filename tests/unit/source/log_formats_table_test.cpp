@@ -1,4 +1,4 @@
-// docs/formats/logs.md has a table of every format, its fixtures and how many samples each gives. This holds it.
+// Checks the table in docs/formats/logs.md of every format, its fixtures and the number of samples in each.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct Row {
   std::size_t samples = 0;
 };
 
-/// Rows "| `format` | where | [file](...) | samples |" of the section "Where the layouts come from".
+/// Rows "| `format` | where | [file](...) | samples |" in the section "Where the layouts come from".
 std::vector<Row> table() {
   std::ifstream file(source_dir() + "/docs/formats/logs.md");
   std::vector<Row> rows;

@@ -1,4 +1,4 @@
-// Tables that do not fit what was understood of them: refused with the reason, never read shifted.
+// Tables that do not fit their interpretation: they are refused with the reason, never read shifted.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -12,7 +12,7 @@ using logtest::read_text;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-/// `rows` lines of `line(i)` after `header`, the time of each in front.
+/// `rows` lines of `line(i)` after `header`, each with its time in front.
 template <class Line>
 std::string timed(const std::string& header, int rows, Line line) {
   std::string text = header;
@@ -75,7 +75,7 @@ TEST(Misfit, ALogThatEndsWithRowsOfAnotherLayoutIsRefused) {
   EXPECT_THAT(refused.error, HasSubstr("60 of the lines are not rows"));
   EXPECT_THAT(refused.error, HasSubstr("line 542: "));
   EXPECT_THAT(refused.error, HasSubstr("has 5 fields, and the header has 3"));
-  // A few, or rows that fit again after them, are broken lines.
+  // A few such rows, or rows that are followed by fitting ones, are broken lines.
   EXPECT_EQ(read_text(log(5)).notes.skipped_lines, 5U);
   const auto again = read_text(log(60) + "2026-03-01 10:10:00, 0, 1600\n");
   EXPECT_EQ(again.error, "");
@@ -118,7 +118,7 @@ TEST(Misfit, AConstantZeroIsNoIndexWhereAReadingHasSeveralRows) {
 }
 
 TEST(Misfit, RowsOfDmonMustHaveTheColumnsOfTheirHeader) {
-  // The header of another selection.
+  // The header of another selection of columns.
   std::string text = "# gpu     fb   bar1\n# Idx     MB     MB\n";
   for (int i = 0; i < 10; ++i) text += fmt::format("    0     63     40    {}      5\n", 1000 + i);
   EXPECT_THAT(read_text(text).error, HasSubstr("has 5 columns, and the header has 3"));

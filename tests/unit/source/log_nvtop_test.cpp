@@ -1,4 +1,4 @@
-// The snapshots of nvtop -s, as each version prints them.
+// The snapshots of nvtop -s, as printed by each version.
 #include <gmock/gmock.h>
 
 #include "log_testing.hpp"
@@ -73,7 +73,7 @@ TEST(Nvtop, ReadsItsScreen) {
 }
 
 TEST(Nvtop, ReadsALoopWithoutAClockAmongOtherText) {
-  // As `nvtop -l` prints it: no time at all.
+  // The output of `nvtop -l`, without any time.
   std::string text = "starting {the monitor\n";
   for (const int mib : {100, 110, 120})
     text +=

@@ -1,4 +1,4 @@
-// Messages of out of memory among the readings of a log.
+// Out-of-memory messages among the readings of a log.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -84,7 +84,7 @@ std::string csv(const std::string& end) {
   return text + end;
 }
 
-/// `after`: the last reading.
+/// `after`: the time since the last reading.
 void expect_one(const logtest::Reading& r, const std::string& device, Duration after = Duration{1}) {
   ASSERT_EQ(r.error, "");
   EXPECT_EQ(r.notes.skipped_lines, 0U);
@@ -112,7 +112,7 @@ TEST(OutOfMemoryMessage, WithATimeOfItsOwnIsAnEventOfThatTime) {
   EXPECT_EQ(r.events[0].time, r.samples.back().time + std::chrono::seconds{401});
 }
 
-/// "1001: 8 name" for each wall that a log tells.
+/// "1001: 8 name" for each wall that a log reports.
 std::vector<std::string> walls_of(const logtest::Reading& r) {
   std::vector<std::string> out;
   EXPECT_EQ(r.error, "");
@@ -142,7 +142,7 @@ TEST(OutOfMemoryMessage, TheLimitThatItNamesIsAWall) {
               testing::ElementsAre("0 0: 2.93 GiB HAMi's CUDA_DEVICE_MEMORY_LIMIT"));
 }
 
-/// Readings of processes from `from` s to `to` s: pid and MiB of each.
+/// Readings of processes from `from` s to `to` s, with the pid and MiB of each.
 std::string listing(int from, int to, const std::vector<std::pair<int, int>>& processes) {
   std::string text;
   for (int i = from; i < to; ++i)

@@ -42,7 +42,7 @@ std::string joined(const Lines& lines) {
   return out;
 }
 
-/// All that a reading says, in its order: by series, since rows of one instant may come in any.
+/// The complete contents of a reading, in order, per series, since rows of one instant may come in any order.
 std::map<std::string, std::vector<std::string>> said(const Reading& r) {
   std::map<std::string, std::vector<std::string>> out;
   for (const Sample& s : r.samples) {
@@ -56,7 +56,7 @@ std::map<std::string, std::vector<std::string>> said(const Reading& r) {
   return out;
 }
 
-/// A log of one of the committed scenarios: its first readings as nvidia-smi would have written them, a row each.
+/// A log of a committed scenario: its first readings as nvidia-smi would have written them, one per row.
 struct SimLogs {
   Lines gpus;
   Lines apps;
@@ -118,7 +118,7 @@ RC_GTEST_PROP(LogOrder, APermutationOfRowsOrBlocksIsReadAsTheOrderedLog, ()) {
   const SimLogs logs = logs_of(*rc::gen::elementOf(names), 120);
   const bool apps = !logs.apps.empty() && *rc::gen::arbitrary<bool>();
   const Lines& lines = apps ? logs.apps : logs.gpus;
-  // Rows of one series at one time have no order but the file's.
+  // The rows of one series at one time have no order except that of the file.
   std::set<std::string> keys;
   for (const std::string& line : lines) {
     std::size_t comma = line.find(',', line.find(',') + 1);
@@ -148,7 +148,7 @@ TEST_P(LogOrderOf, RotatedFilesAreOneLogInAnyOrderOnTheCommandLine) {
   const SimLogs logs = logs_of(GetParam(), 300);
   const Reading written = read_text(kGpus + joined(logs.gpus));
   Files files;
-  // Where a second begins, so that no reading is torn.
+  // Cut where a second begins, so that no reading is torn.
   const auto second_of = [&](std::size_t i) { return logs.gpus[i].substr(0, 19); };
   const auto cut_at = [&](std::size_t i) {
     while (second_of(i) == second_of(i - 1)) ++i;
@@ -219,7 +219,7 @@ TEST(LogOrder, AStepBackToWhereNothingIsRecordedIsTheOrderOfTheRows) {
   const auto r = read_text(kGpus + rows(3600, 4200) + rows(0, 600));
   EXPECT_THAT(r.warnings(), HasSubstr(":602: time goes back to a period in which the log has no other rows"));
   EXPECT_EQ(said(r), said(read_text(kGpus + rows(0, 600) + rows(3600, 4200))));
-  // Into a pause between two stretches as well.
+  // Also into a pause between two stretches.
   const auto between = read_text(kGpus + rows(0, 600) + rows(1200, 1800) + rows(600, 1200));
   EXPECT_EQ(said(between), said(read_text(kGpus + rows(0, 1800))));
 }
@@ -238,7 +238,7 @@ TEST(LogOrder, RowsSortedByTheirValueAreReadInOrderOfTimeOrRefused) {
     std::stable_sort(lines.begin(), lines.end(),
                      [](const std::string& a, const std::string& b) { return a.substr(26) < b.substr(26); });
     const Reading sorted = read_text(kGpus + joined(lines));
-    // A few values: each row comes a few periods after the one before, as it would in several recordings at once.
+    // With few values, each row comes a few periods after the previous one, as in several simultaneous recordings.
     if (values <= 5)
       EXPECT_THAT(sorted.error, HasSubstr("time goes back")) << values;
     else
@@ -337,7 +337,7 @@ TEST(LogOrder, RowsThatNameNoGpuAreNotSorted) {
   EXPECT_THAT(read_text(text).error, HasSubstr("cannot be sorted: its rows do not name the GPU"));
 }
 
-/// `lines` at ten o'clock and the seconds after, each with its second, MiB and place in the loop.
+/// `line` for each of `seconds`, each on a line of its own.
 std::string by_second(const std::vector<int>& seconds, const std::function<std::string(int)>& line) {
   std::string out;
   for (const int second : seconds) out += line(second) + "\n";
@@ -426,12 +426,12 @@ TEST(LogOrder, ReversedPackedAndRecodedFilesAreReadToo) {
   EXPECT_EQ(said(read_text("\xef\xbb\xbf" + kGpus + crlf)), written);
 }
 
-/// Standard input is what `text` says.
+/// While it lives, standard input has the contents of `text`.
 class Typed {
  public:
   explicit Typed(const std::string& text) : saved_(::dup(0)) {
     const std::string path = files_.write("typed", text);
-    // A pipe as far as the reader knows: "-" is never opened again.
+    // The reader treats it as a pipe: "-" is never opened again.
     FILE* const in = std::fopen(path.c_str(), "rb");
     ::dup2(::fileno(in), 0);
     std::fclose(in);
@@ -466,7 +466,7 @@ TEST(LogOrder, StandardInputThatFallsOutOfOrderLaterIsRefused) {
 }
 
 TEST(LogOrder, StandardInputWhosePartsAreInAnotherOrderIsRefused) {
-  // Its first and its last part, then the one between them.
+  // Its first and its last part, then the part between them.
   const Typed typed(kGpus + rows(0, 10'000) + rows(20'000, 30'000) + rows(10'000, 20'000));
   EXPECT_THAT(read_logs({"-"}).error, HasSubstr("standard input:20002: time goes back"));
 }
@@ -538,7 +538,7 @@ TEST(Continuation, ProcessesEndWhereTheNextFileDoesNotListThem) {
   EXPECT_EQ(r.events[0].pid, 7U);
   EXPECT_EQ(r.series(), 2U);
   EXPECT_THAT(r.of(Metric::process_used, "GPU-a", 8), SizeIs(60));
-  // With the device's logs, rotated at another time, they are one recording.
+  // With the device's logs, rotated at other times, they are one recording.
   const auto gpu1 = files.write("gpu.csv.1", kGpus + rows(0, 200, 10));
   const auto gpu2 = files.write("gpu.csv", kGpus + rows(200, 600, 10));
   const Reading all = read_logs({files.write("apps.csv", second), gpu2, files.write("apps.csv.1", first), gpu1});
@@ -554,7 +554,7 @@ TEST(RecordSorter, SortsMoreThanItsBufferHoldsAndKeepsTheOrderOfEqualKeys) {
   for (std::uint64_t line = 1; line <= 5000; ++line) {
     state = state * 6364136223846793005ULL + 1442695040888963407ULL;
     const auto key = static_cast<std::int64_t>(state >> 54);
-    // One record is larger than buffer and window together.
+    // One record is larger than the buffer and the window together.
     const std::string text = line == 777 ? std::string(100'000, 'x') : std::string(line % 50, 'a') + "\n";
     ASSERT_TRUE(sorter.add({key, line, line != 5000, text}));
     expected.emplace_back(key, line);

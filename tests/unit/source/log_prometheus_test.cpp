@@ -1,4 +1,4 @@
-// Prometheus: its exposition text and the answers of its API.
+// Prometheus: its exposition text and the responses of its API.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -51,7 +51,7 @@ TEST(PrometheusMetrics, OfFactsBesideTheMemory) {
   EXPECT_EQ(gpu_metric("DCGM_FI_DEV_GPU_UTIL")->field, Field::busy);
   EXPECT_EQ(gpu_metric("DCGM_FI_DEV_GPU_UTIL")->unit_bytes, 100U) << "per cent";
   EXPECT_EQ(gpu_metric("DCGM_FI_PROF_GR_ENGINE_ACTIVE")->unit_bytes, 10'000U) << "a ratio";
-  // The names since DCGM 4.5, which counts per cent under them until 4.6.
+  // The names used since DCGM 4.5, which had percentages under them until 4.6.
   for (const char* const name : {"DCGM_FI_DEV_GPU_UTIL_RATIO", "DCGM_FI_PROF_GR_ENGINE_UTIL_RATIO"})
     EXPECT_EQ(gpu_metric(name)->unit_bytes, 10'000U) << name;
   for (const std::string value : {"37", "0.37"}) {
@@ -150,7 +150,7 @@ TEST(Prometheus, AGpuThatIsGoneIsNoSeriesAfterTheOthers) {
 }
 
 TEST(Prometheus, AScrapeBeginsWhereASeriesComesAgain) {
-  // Two pods share GPU 0: both of its series are of one scrape.
+  // Two pods share GPU 0: both of its series belong to one scrape.
   const std::string scrape =
       "DCGM_FI_DEV_FB_USED{gpu=\"0\",pod=\"a\"} 10\nDCGM_FI_DEV_FB_USED{gpu=\"0\",pod=\"b\"} 10\n"
       "DCGM_FI_DEV_FB_USED{gpu=\"1\"} 20\n";

@@ -1,5 +1,5 @@
-// Logs such as people's programs write, made at random: languages, labels, units, clocks, prefixes, several GPUs,
-// noise. Each is read right, or refused with the option that helps; hardly ever wrong.
+// Logs like those that people's programs write, generated at random: languages, labels, units, clocks, prefixes,
+// several GPUs, noise. Each is read correctly, or refused with the option that helps; hardly any is misread.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -56,16 +56,16 @@ enum class Clock {
 constexpr std::size_t kClocks = static_cast<std::size_t>(Clock::minute) + 1;
 enum Prefix : std::size_t { none, logger, journal, compose, srun, pod, kPrefixes };
 
-/// A log and what is in it.
+/// A log and its expected contents.
 struct Made {
   std::string text;
   std::string what;  ///< for messages
   bool counts = false;
-  bool ran_out = false;  ///< a message says that memory ran out
+  bool ran_out = false;  ///< a message reports that memory ran out
   std::size_t readings = 0;
   std::vector<std::string> devices;
   std::vector<Metric> metrics;
-  std::int64_t period_s = 0;             ///< between two readings; means nothing where steps are counted
+  std::int64_t period_s = 0;             ///< between two readings; meaningless if steps are counted
   std::vector<std::vector<double>> mib;  ///< by device, as written: used, or allocated
 };
 
@@ -81,7 +81,7 @@ class Maker {
     const std::size_t language = pick(std::size(kBefore));
     const std::size_t after = pick(std::size(kAfter));
     std::size_t prefix = pick(kPrefixes);
-    // Hours and minutes are a time only where the line begins with them.
+    // Hours and minutes are a time only at the start of a line.
     if (clock == Clock::minute && (prefix == logger || prefix == journal)) prefix = none;
     const std::size_t gpus = pick(4) == 0 ? 2 : 1;
     const std::size_t noise = pick(4);
@@ -106,7 +106,7 @@ class Maker {
     const std::int64_t period_s = clock == Clock::tqdm ? 1 : drawn_s;  // see clock_words()
     out.period_s = period_s;
     const std::int64_t start_s = 1'772'359'200 + static_cast<std::int64_t>(pick(86'400));
-    // "00:24" in the first line may be minutes and seconds: then nothing is the clock, unless a table's title says so.
+    // "00:24" in the first line may be minutes and seconds: then it is not the clock, unless a table's title is.
     if (clock == Clock::minute && !is_table && start_s % 86'400 < 3600) out.counts = true;
     const std::size_t stride = 1 + pick(100);
     const std::size_t first = out.text.size();
@@ -124,7 +124,7 @@ class Maker {
         const double used =
             4000 + 2000 * static_cast<double>(g) + 10 * static_cast<double>(i) + static_cast<double>(pick(7));
         const double total = 24'000;
-        // Each task of srun writes about its own GPU.
+        // Each srun task writes about its own GPU.
         const bool by_task = prefix == srun && !is_table && !is_block && clock != Clock::line_before;
         if (by_task) line_start[0] = static_cast<char>('0' + g);
         const std::string gpu = gpus > 1 && !by_task ? fmt::format("GPU {}: ", g) : std::string();
@@ -229,7 +229,7 @@ class Maker {
     return head + "|\n" + line + "|\n";
   }
 
-  /// Of the clock in a table, whose title says what it is.
+  /// The clock's value in a table, which has a title for it.
   static std::string cell_words(Clock clock, std::int64_t s, std::size_t i, std::size_t stride) {
     if (clock == Clock::epochs) return std::to_string(i + 1);
     if (clock == Clock::step || clock == Clock::request) return std::to_string(i * stride);
@@ -316,7 +316,7 @@ class Maker {
   std::mt19937_64 random_;
 };
 
-/// Empty: as made. Else what differs.
+/// Empty if it was read as made; otherwise the difference.
 std::string difference(const Made& made, const logtest::Reading& r) {
   const bool ran_out = std::any_of(r.events.begin(), r.events.end(),
                                    [](const Event& event) { return event.kind == Event::Kind::out_of_memory; });

@@ -17,7 +17,7 @@ using logtest::Files;
 using logtest::fixture;
 using logtest::utc;
 
-/// How often the head of `path` is read; 0: it is refused.
+/// The number of times the head of `path` is read; 0 if it is refused.
 std::size_t head_reads(const std::string& path) {
   const auto planned = recognise_log(path, utc(), *Zone::open("UTC"));
   return planned ? (*planned)->head_reads : 0;
@@ -67,7 +67,7 @@ TEST(Recognition, ReadsAMixtureOnceByEachFormatInIt) {
       // Screens, rows, and lines of text.
       {"a screen before a table", content("table_linux.log") + content("query_gpu.csv"), 3},
       {"text before a table", content("text.log") + content("query_gpu.csv")},
-      // A few screens: also as text, and with the prefix.
+      // A few screens are also read as text, and with the prefix.
       {"screens behind a prefix", with_prefix(content("table_linux.log"), worker), 3},
       {"screens behind a time", with_prefix(content("nvtop_screen.log"), time), 3},
       {"a table behind a time", with_prefix(content("query_gpu.csv"), time)},

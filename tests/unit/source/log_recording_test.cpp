@@ -1,4 +1,4 @@
-// Files as they come: packed, recoded, damaged; the order of time; joining process logs to device logs.
+// Files as found in practice: compressed, recoded, damaged; the order of time; joining process and device logs.
 #include <gmock/gmock.h>
 
 #include "../packed.hpp"
@@ -201,7 +201,7 @@ TEST(Joining, ProcessesWithoutAGpuBelongToTheOnlyOne) {
     EXPECT_THAT(r.of(Metric::process_used, id, 8), SizeIs(1)) << device;
   }
   EXPECT_EQ(read_logs({process}).catalog->devices().size(), 1U);
-  // Beside several GPUs nobody can tell.
+  // With several GPUs, it cannot be decided.
   const auto two = files.write("two.csv",
                                "timestamp, index, memory.used [MiB]\n2026/03/01 10:00:00, 0, 1 MiB\n"
                                "2026/03/01 10:00:00, 1, 1 MiB\n");
@@ -270,13 +270,13 @@ TEST(Joining, AnAmbiguousJoinNamesBothFiles) {
   }());
   EXPECT_THAT(r.error, HasSubstr("a.csv"));
   EXPECT_THAT(r.error, HasSubstr("b.csv"));
-  // Two GPUs on one side, and no kind of name in common.
+  // Two GPUs on one side, and no common kind of name.
   const auto two = files.write(
       "two.csv", "timestamp, index, memory.used [MiB]\n2026/03/01 10:00:00, 0, 1 MiB\n2026/03/01 10:00:00, 1, 1 MiB\n");
   const auto unnamed = read_logs({two, fixture("compute_apps.csv")});
   EXPECT_THAT(unnamed.error, HasSubstr("two.csv"));
   EXPECT_THAT(unnamed.error, HasSubstr("compute_apps.csv"));
-  // A clock on one side only.
+  // Only one side has a clock.
   EXPECT_THAT(read_logs({a, fixture("pmon.log")}).error, HasSubstr("--start"));
   EXPECT_EQ(read_logs({dmon, fixture("pmon.log")}).error, "");
 }
@@ -288,7 +288,7 @@ TEST(Joining, WarningsNameTheirFile) {
   ASSERT_EQ(r.error, "");
   EXPECT_THAT(r.notes.warnings, ElementsAre(testing::StartsWith(dmon + ": the log has no clock"),
                                             testing::StartsWith(fixture("pmon.log") + ": the log has no clock")));
-  // A single file is never in doubt.
+  // A single file is never ambiguous.
   EXPECT_THAT(read_logs({dmon}).notes.warnings, ElementsAre(testing::StartsWith("the log has no clock")));
 }
 

@@ -191,7 +191,7 @@ TEST(Scalars, APercentageOfATotalIsInBytes) {
   }
 }
 
-/// One scale cannot have both, and the size of the other GPU is not that of this one.
+/// One scale cannot have both percentages and amounts, and one GPU's size is not that of another.
 TEST(Scalars, APercentageBesideAmountsOfOtherGpusIsNotRead) {
   const std::string_view text =
       "{\"_timestamp\": 1772359200, \"system.gpu.0.memoryAllocatedBytes\": 1048576, \"system.gpu.1.memoryAllocated\": "
@@ -206,7 +206,7 @@ TEST(Scalars, APercentageBesideAmountsOfOtherGpusIsNotRead) {
   EXPECT_THAT(read_text(text, options).device("1"), ElementsAre(Pair(kTen, 20 * 1024)));
 }
 
-/// The capacity of a message is in bytes; a limit likewise.
+/// The capacity in a message is in bytes, and so is a limit.
 TEST(Scalars, AMessageDoesNotChangeTheScaleOfPercentages) {
   logtest::Files files;
   files.write(
@@ -280,7 +280,7 @@ TEST(RunFiles, AnUnknownVersionIsRefused) {
 }
 
 TEST(RunFiles, WithoutMemorySayWhatTheyHold) {
-  // An event file's header record alone.
+  // The header record of an event file alone.
   const std::string events = bytes_of("events.out.tfevents.1772359200.node1.4242.0");
   logtest::Files files;
   const auto r = read_logs({files.write("events", events.substr(0, 40))});

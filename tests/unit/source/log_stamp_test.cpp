@@ -1,4 +1,4 @@
-// Times as logs write them, and time zones.
+// Times as written in logs, and time zones.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -76,7 +76,7 @@ TEST(Zone, ConvertsSummerAndWinter) {
   EXPECT_EQ(berlin.to_utc(kNoon, 0), kNoon - 7200);
   const std::int64_t january = 1'768'000'000;
   EXPECT_EQ(berlin.to_utc(january, 0), january - 3600);
-  EXPECT_EQ(berlin.to_utc(kNoon, 0), kNoon - 7200);  // back again: the cache must not stick
+  EXPECT_EQ(berlin.to_utc(kNoon, 0), kNoon - 7200);  // back again: the cache must not keep its state
 }
 
 TEST(Zone, TellsTheDoubledHourByWhatCameBefore) {
@@ -126,7 +126,7 @@ TEST(StampReader, TellsDayFirstByAFieldAboveTwelve) {
 }
 
 TEST(StampReader, TellsTheOrderByTheShorterRecording) {
-  // Month first these are two minutes, day first two months.
+  // Read month first, these are two minutes apart; day first, two months.
   auto d = detect({"03-11-2026 23:59:16", "03-12-2026 00:01:16"});
   EXPECT_TRUE(d.warnings.empty());
   EXPECT_EQ(seconds(d.reader, "03-12-2026 00:01:16") - seconds(d.reader, "03-11-2026 23:59:16"), 120);
@@ -155,7 +155,7 @@ TEST(StampReader, DottedDatesAreDayFirstUnlessTheyCannotBe) {
   EXPECT_TRUE(january.warnings.empty());
   auto dashed = detect({"05-01-2026 10:00:00", "05-01-2026 10:00:01"});
   EXPECT_EQ(seconds(dashed.reader, "05-01-2026 10:00:00"), 1'777'629'600);  // 2026-05-01T10:00:00Z
-  // A field above 12 says what it is, and so does a recording that would else take months.
+  // A field above 12 is unambiguous, and so is a recording that would otherwise take months.
   auto impossible = detect({"05.01.2026 10:00:00", "05.13.2026 10:00:01"});
   EXPECT_EQ(seconds(impossible.reader, "05.01.2026 10:00:00"), 1'777'629'600);
   auto shorter = detect({"05.01.2026 23:00:00", "05.02.2026 01:00:00", "05.03.2026 01:00:00"});
@@ -205,7 +205,7 @@ TEST(StampReader, ItsFastPathAgreesWithItsSlowOne) {
     EXPECT_DOUBLE_EQ(seconds(fast.reader, text), seconds(slow.reader, text)) << text;
   }
   EXPECT_EQ(seconds(fast.reader, "2026/06/11 12:05:6x"), -1);
-  EXPECT_EQ(seconds(fast.reader, "2026/06/11 12:05:30Z"), kNoon - 31 + 90);  // another suffix is read afresh
+  EXPECT_EQ(seconds(fast.reader, "2026/06/11 12:05:30Z"), kNoon - 31 + 90);  // another suffix is parsed again
 }
 
 TEST(StampReader, FollowsTheClockThroughTheDoubledHour) {

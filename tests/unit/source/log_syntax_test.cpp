@@ -1,5 +1,5 @@
-// One table of readings, written in every syntax that logs have: each is read as the same series, or refused with the
-// reason. What a word, a unit or an owner means must not depend on the signs around it.
+// One table of readings, written in every syntax of logs: each is read as the same series, or refused with the reason.
+// The meaning of a word, a unit or an owner must not depend on the characters around it.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -22,7 +22,7 @@ using ::testing::Not;
 
 constexpr std::int64_t kStart_s = 1'772'359'200;  // 2026-03-01 10:00:00 UTC
 
-/// A column of figures: its words, and its unit as a title ends with it and as a line of text writes it.
+/// A column of figures: its words, and its unit as written at the end of a title and in a line of text.
 struct Figure {
   std::string words;                ///< "gpu mem used"
   std::string unit;                 ///< "mib"; empty: none
@@ -41,16 +41,16 @@ struct Table {
   std::string kind;                 ///< of what names the owners, for messages
   std::vector<Owner> owners;        ///< in place of the number of the GPU; empty: that names it
   std::string owner = "gpu_index";  ///< the title of the column that names the GPU; empty: none does
-  std::string id_prefix;            ///< before the number of a GPU: "B" for "B1"
+  std::string id_prefix;            ///< written before the number of a GPU: "B" for "B1"
   std::size_t readings = 40;
   std::int64_t period_s = 10;
-  bool counts = false;  ///< steps, in place of a clock
+  bool counts = false;  ///< it has steps in place of a clock
   std::vector<Figure> figures;
 
-  std::vector<std::size_t> order;  ///< of the rows as written; empty: as they are
+  std::vector<std::size_t> order;  ///< order of the rows as written; empty: unchanged
 
   [[nodiscard]] std::size_t rows() const { return gpus * readings; }
-  /// The rows as they are written.
+  /// The rows in the order in which they are written.
   [[nodiscard]] std::vector<std::size_t> written() const {
     if (!order.empty()) return order;
     std::vector<std::size_t> all(rows());
@@ -87,7 +87,7 @@ std::string title(const Figure& figure) {
   return out + (figure.unit.empty() ? "" : "_" + figure.unit);
 }
 
-/// "4000 MiB": a unit as text has it.
+/// "4000 MiB": an amount with its unit as in text.
 std::string amount(const Figure& figure, std::size_t row) {
   static const std::map<std::string, std::string> written = {{"mib", "MiB"}, {"gib", "GiB"},     {"mb", "MB"},
                                                              {"gb", "GB"},   {"bytes", "bytes"}, {"", ""}};
@@ -243,8 +243,8 @@ std::string prose(const Table& table) {
 struct Syntax {
   std::string_view name;
   std::string (*write)(const Table&);
-  bool has_clock = false;  ///< of its own: it cannot count steps
-  bool orders = true;      ///< its rows are in an order; false: only labels distinguish them
+  bool has_clock = false;  ///< it has a clock of its own and cannot count steps
+  bool orders = true;      ///< its rows are ordered; false: only labels distinguish them
 };
 
 constexpr Syntax kSyntaxes[] = {
@@ -290,7 +290,7 @@ struct Read {
   }
 };
 
-/// `id_prefix`: of the GPUs as the table names them.
+/// `id_prefix`: the prefix of the GPU names in the table.
 Read read_as(const logtest::Reading& r, const std::string& id_prefix) {
   Read out;
   if (r.catalog->scale.counts_steps()) out.clock += "per " + r.catalog->scale.step + "; ";
@@ -398,7 +398,7 @@ TEST(Syntaxes, MemoryThatIsLeftIsFreeInEach) {
 TEST(Syntaxes, UsedAndFreeMemoryAddUpToOneTotalInEach) {
   Table table = table_of("gpu mem used", "mib", rising, false);
   Figure free{"gpu mem free", "mib", {}};
-  for (std::size_t i = 0; i < table.rows(); ++i)  // each is rounded
+  for (std::size_t i = 0; i < table.rows(); ++i)  // each value is rounded
     free.values.push_back(fmt::format("{:.0f}", 24'576 - rising(i) - static_cast<double>(i % 3)));
   table.figures.push_back(std::move(free));
   for (const Syntax& syntax : kSyntaxes) {
@@ -424,7 +424,7 @@ TEST(Syntaxes, WhatIsAboveTheTotalIsLeftOutAndCountedInEach) {
       EXPECT_THAT(r.notes.first_skipped, testing::Contains(HasSubstr("memory above the total"))) << syntax.name;
     }
   }
-  // A total on a line of its own is that of the lines below it.
+  // A total on a line of its own applies to the lines below it.
   std::string text = "2026-03-01 10:00:00 GPU 0 memory total: 24576 MiB\n";
   for (int i = 0; i < 40; ++i)
     text += fmt::format("2026-03-01 10:00:{:02} GPU 0 memory used: {} MiB\n", i, i == 20 ? 30'000 : 4000 + i);
@@ -435,7 +435,7 @@ TEST(Syntaxes, WhatIsAboveTheTotalIsLeftOutAndCountedInEach) {
 TEST(Syntaxes, FreeMemoryAloneIsCountedFromTheMostThatWasFreeInEach) {
   const Table table = table_of("gpu mem free", "mib", falling, false);
   for (const Syntax& syntax : kSyntaxes) {
-    if (is_of_exporter(syntax)) continue;  // exporters give the total, or used memory, too
+    if (is_of_exporter(syntax)) continue;  // exporters give the total, or used memory, as well
     const auto r = read(syntax, table);
     EXPECT_EQ(last_of(r), "0 to 2340") << syntax.name << ": " << r.error;
     EXPECT_EQ(read_as(r, "").clock, "capacity of 0: 20000; ") << syntax.name;
@@ -465,7 +465,7 @@ TEST(Syntaxes, TheSurestFigureIsReadInEach) {
   const Table free_alone = table_of("gpu mem free", "mib", falling, false);
   expect(with(free_alone, "gpu mem peak", "mib", peak), "0 to 2340", false);
   const Table percents = table_of("gpu mem used", "percent", percent, false);
-  const std::string whole = "30720 to 70656";  // 100 % are as many MiB
+  const std::string whole = "30720 to 70656";  // 100 % is that many MiB
   expect(percents, whole, false);
   expect(with(percents, "gpu mem peak", "mib", peak), whole, false);
 }
@@ -550,7 +550,7 @@ TEST(Syntaxes, MegabytesAreDecimalInEachIfOnlyThenTheyAreWholeAllocations) {
     for (std::size_t i = 0; i < table.rows(); ++i)
       table.figures.front().values[i] = fmt::format("{:.6f}", static_cast<double>(8'000'001 + 20'011 * i) * 512 / 1e6);
     for (const Syntax& syntax : kSyntaxes) {
-      if (is_of_exporter(syntax) && *unit != '\0') continue;  // the names of exporters mean one unit
+      if (is_of_exporter(syntax) && *unit != '\0') continue;  // an exporter's names imply one unit
       EXPECT_EQ(last_of(read(syntax, table)), "3906 to 4287") << syntax.name;
     }
   }
@@ -588,7 +588,7 @@ TEST(Syntaxes, PartitionsOfAnExporterAreDevicesOfTheirOwn) {
   EXPECT_EQ(r.series(), 2U);
 }
 
-/// A table of 4 GPUs of which the third leaks.
+/// A table of 4 GPUs; the third one leaks.
 Table four_gpus(std::string owner, std::string id_prefix) {
   Table table;
   table.gpus = 4;
@@ -601,7 +601,7 @@ Table four_gpus(std::string owner, std::string id_prefix) {
   return table;
 }
 
-/// The rows of each reading in another order, which says nothing then.
+/// Puts the rows of each reading in another order, which is then meaningless.
 void shuffle_readings(Table& table, std::mt19937_64& random) {
   table.order.resize(table.rows());
   std::iota(table.order.begin(), table.order.end(), std::size_t{0});
@@ -656,7 +656,7 @@ TEST(Syntaxes, TheMostFrequentNumberOfRowsMakesAReading) {
       table.counts = counts;
       for (std::size_t i = 0; i < table.rows(); ++i) {
         const std::size_t reading = i / 4;
-        const bool is_odd = reading % 5 == 1 || reading % 5 == 3;  // fewer than two thirds are whole
+        const bool is_odd = reading % 5 == 1 || reading % 5 == 3;  // fewer than two thirds are complete
         if (!is_odd || table.gpu(i) != (reading % 5 == 1 ? 3U : 0U)) table.order.push_back(i);
       }
       const auto r = read(syntax, table);
@@ -884,7 +884,7 @@ constexpr std::uint64_t kTables = 2'000;
 constexpr std::uint64_t kTables = 200;  // builds that check each access are many times slower
 #endif
 
-/// Every so many seeds from its own on, so that the pieces of the test may run side by side.
+/// Each piece of the test takes every n-th seed, starting with its own, so that the pieces may run side by side.
 constexpr std::uint64_t kPieces = 8;
 
 class OneTable : public ::testing::TestWithParam<std::uint64_t> {};

@@ -1,4 +1,4 @@
-// What programs write to terminals, as text.
+// Terminal output of programs, converted to text.
 #include <gmock/gmock.h>
 
 #include "log_testing.hpp"

@@ -18,7 +18,7 @@
 
 namespace vramtrack::logtest {
 
-/// Between two readings of a log without a clock.
+/// Time between two readings of a log without a clock.
 constexpr double kReading_s = 60;
 
 inline std::string fixture(const std::string& name) {
@@ -56,7 +56,7 @@ inline LogOptions utc() {
   return options;
 }
 
-/// Everything one recording gave.
+/// The complete contents of a recording.
 struct Reading {
   std::string error;
   std::vector<std::string> files;
@@ -66,7 +66,7 @@ struct Reading {
   std::vector<Event> events;
   SourceNotes notes;
 
-  /// How many series of memory, and samples of them: facts beside memory do not count.
+  /// The number of memory series, and of their samples; other facts do not count.
   [[nodiscard]] std::size_t series() const {
     std::size_t count = 0;
     for (std::uint32_t id = 0; id < catalog->size(); ++id)
@@ -77,7 +77,7 @@ struct Reading {
     return static_cast<std::size_t>(std::count_if(
         samples.begin(), samples.end(), [this](const Sample& s) { return !is_fact(catalog->key(s.series).metric); }));
   }
-  /// (seconds since the epoch to the millisecond, MiB) of one series, in the order given.
+  /// (seconds since the epoch to the millisecond, MiB) of one series, in the recorded order.
   [[nodiscard]] std::vector<std::pair<double, double>> of(Metric metric, const std::string& device,
                                                           std::uint32_t pid = 0, std::uint64_t ticks = 0) const {
     std::vector<std::pair<double, double>> out;
@@ -91,7 +91,7 @@ struct Reading {
   [[nodiscard]] std::vector<std::pair<double, double>> device(const std::string& id) const {
     return of(Metric::device_used, id);
   }
-  /// The values of a series of the device, as they are.
+  /// The unchanged values of a series of the device.
   [[nodiscard]] std::vector<std::uint64_t> raw(Metric metric, const std::string& id) const {
     std::vector<std::uint64_t> out;
     for (const Sample& s : samples)
@@ -135,7 +135,7 @@ inline Reading read_recording(Recording recording) {
   return out;
 }
 
-/// Reads files that make one recording.
+/// Reads files that form one recording.
 inline Reading read_logs(const std::vector<std::string>& paths, const LogOptions& options = utc()) {
   auto plan = plan_recordings(paths, options);
   if (!plan || plan->size() != 1) {

@@ -1,4 +1,4 @@
-// Text for people: gpustat's, tables set apart by spaces, pairs of used and total memory, --line-pattern.
+// Text for people: gpustat's, tables with columns separated by spaces, pairs of used and total memory, --line-pattern.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -178,7 +178,7 @@ TEST(LinePattern, AnAlternativeThatTookNoPartSaysNothing) {
   EXPECT_THAT(read_text("used 7\nmem 8\nused 9\n", options).device("0"), SizeIs(3));
 }
 
-/// The library used before compiled the line that it suggests a pattern for by recursion, and the program ended.
+/// The previous library compiled the pattern suggested for such a line by recursion, which crashed the program.
 TEST(LinePattern, ALineOfAnyLengthIsRefusedInFewWords) {
   for (const std::string& line :
        {"mem 1000 MiB " + std::string(60'000, 'a'), std::string(60'000, 'a') + " 1000 MiB",
@@ -246,7 +246,7 @@ TEST(Spaced, AUnitMayLackItsB) {
 }
 
 TEST(Spaced, ATableWithNamesOfRowsIsRefused) {
-  // free -m -s 1
+  // the output of free -m -s 1
   EXPECT_NE(read_text("       total  used  free\nMem:  64000  1000 63000\nMem:  64000  1000 63000\n").error, "");
   EXPECT_NE(read_text("       total  used  free\nMem:  64000  1000  63000\nMem:  64000  1000  63000\n").error, "");
 }

@@ -1,4 +1,4 @@
-// Recordings made by others, where they are at hand: every file is read, every row is a sample.
+// Other people's recordings, if they are available: every file is read, and every row is a sample.
 #include <gmock/gmock.h>
 #include <zlib.h>
 
@@ -15,7 +15,7 @@ std::filesystem::path traces() {
   return given != nullptr ? given : std::filesystem::path(source_dir()) / ".." / "shared" / "traces";
 }
 
-/// Lines of a plain or gzipped file, by another reader than the one under test.
+/// Counts the lines of a plain or gzipped file, with another reader than the one under test.
 std::size_t count_lines(const std::filesystem::path& path) {
   gzFile file = gzopen(path.c_str(), "rb");
   std::size_t lines = 0;

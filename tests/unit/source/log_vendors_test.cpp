@@ -1,4 +1,4 @@
-// The logs of the vendors' tools: rocm-smi, amd-smi, npu-smi, dcgmi.
+// Logs of the vendors' tools: rocm-smi, amd-smi, npu-smi, dcgmi.
 #include <gmock/gmock.h>
 
 #include "log_testing.hpp"

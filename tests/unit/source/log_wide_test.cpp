@@ -1,4 +1,4 @@
-// Tables of the wild: a column a GPU, no header, the date on its own line, quoted line breaks.
+// Tables found in the wild: one column per GPU, no header, the date on its own line, quoted line breaks.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -21,7 +21,7 @@ using testing::SizeIs;
 
 constexpr double kTen = 1'772'359'200;  // 2026-03-01T10:00:00Z
 
-/// `rows` lines of `line(i)` after `header`, the time of each in front.
+/// `rows` lines of `line(i)` after `header`, each with its time in front.
 template <class Line>
 std::string timed(const std::string& header, int rows, Line line) {
   std::string text = header;
@@ -42,7 +42,7 @@ TEST(Wide, ColumnsThatOnlyNameGpusNeedAUnit) {
   LogOptions options = utc();
   options.unit = "GiB";
   EXPECT_EQ(read_text(text, options).device("1")[0].second, 90 * 1024);
-  // Bytes are nothing else.
+  // Amounts in bytes cannot be anything else.
   const std::string bytes = timed("Time,gpu0\n", 5, [](int i) { return std::to_string(8589934592 + i); });
   EXPECT_EQ(read_text(bytes).device("0")[0].second, 8192);
 }
@@ -165,7 +165,7 @@ TEST(Infer, PassesOverAPowerBesideTheTotal) {
 }
 
 TEST(Infer, ATotalThatChangesWasNone) {
-  // Used and free, which are constant in the first 256 KiB.
+  // Used and free memory, constant in the first 256 KiB.
   std::string text;
   for (int i = 0; text.size() < 300'000; ++i) text += fmt::format("{}, 0, 300, 24276\n", 1772359200 + i);
   for (int i = 0; i < 8000; ++i) text += fmt::format("{}, 0, {}, {}\n", 1772459200 + i, 301 + i, 24275 - i);
@@ -176,7 +176,7 @@ TEST(Infer, DoesNotGuessWhatMayBeAMeasure) {
   // A temperature beside a constant clock.
   EXPECT_THAT(read_text(timed("", 20, [](int i) { return fmt::format("{}, 1500", 40 + i % 5); })).error,
               HasSubstr("put the header line back"));
-  // Two columns that may be the use.
+  // Two columns that could both be the used memory.
   EXPECT_THAT(read_text(timed("", 20, [](int i) { return fmt::format("{}, 24576, {}", 4000 + i, 1000 + i); })).error,
               HasSubstr("put the header line back"));
 }

@@ -1,4 +1,4 @@
-// Free text: figures by the words and units beside them.
+// Free text: figures recognised by the words and units beside them.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -20,7 +20,7 @@ using ::testing::SizeIs;
 
 constexpr double kTen = 1772359200;  // 2026-03-01 10:00:00 UTC
 
-/// "used 5120 MiB, total 24576 MiB": the figures of a line, in whole MiB (or as they are, without a unit).
+/// "used 5120 MiB, total 24576 MiB": the figures in a line, in whole MiB (or unchanged, without a unit).
 std::string figures(std::string_view line) {
   LineFigures found;
   find_figures(line, found);
@@ -295,7 +295,7 @@ TEST(Words, ReadsTheSecondsSince1970BehindAPrefix) {
     EXPECT_THAT(r.device("0"), ElementsAre(Pair(1772359200, 4000), Pair(1772359230, 4001), Pair(1772359260, 4002)))
         << prefix << r.error << r.warnings();
   }
-  // A figure is not a time, however it looks.
+  // A figure is not a time, whatever it looks like.
   const auto bytes = read_text(
       "INFO:trainer:step 1 memory used: 1772359200 bytes\nINFO:trainer:step 2 memory used: 1782359200 bytes\n");
   EXPECT_EQ(bytes.catalog->scale.step, "step") << bytes.error;
@@ -354,12 +354,12 @@ TEST(Words, UpdatesOfAProgressBarAreLines) {
   for (const std::string_view end : {"\n", "", "\r\n"}) {
     const auto r = read_text(text_of(end));
     ASSERT_EQ(r.error, "");
-    // The last one may be cut off, if nothing ends it.
+    // The last one may be truncated, if nothing ends it.
     EXPECT_THAT(r.device("0"), SizeIs(end.empty() ? 299 : 300));
     EXPECT_THAT(r.warnings(),
                 AllOf(HasSubstr("0 other lines skipped"), HasSubstr("carriage returns within its lines")));
   }
-  // Line ends of two or three characters are one.
+  // A line end of two or three characters counts as one.
   std::string windows;
   for (int i = 0; i < 20; ++i) windows += fmt::format("step {}: GPU memory used {} MiB\r\r\n", i, 3000 + i);
   const auto r = read_text(windows);

@@ -1,4 +1,4 @@
-// What the tests of the nvml source share: a scenario for the fake library and a source polled over it.
+// What the nvml source's tests share: a scenario for the fake library and a source polled through it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ extern const SourceInfo nvml_source;
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20U;
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30U;
 
-/// One test's fake driver. The tick of the scenario is the number of the poll, from 0.
+/// The fake driver for one test. The scenario's tick is the number of the poll, from 0.
 class FakeNvml {
  public:
   explicit FakeNvml(const std::string& scenario, const std::string& variant = "current") {
@@ -66,7 +66,7 @@ class FakeNvml {
     return batch;
   }
 
-  /// The bytes the batch gives for a series; nullopt: no sample.
+  /// The bytes that the batch has for a series; nullopt if it has no sample.
   std::optional<std::uint64_t> bytes(const Batch& batch, Metric metric, const std::string& device,
                                      std::uint32_t pid = 0) const {
     std::optional<std::uint64_t> found;

@@ -1,4 +1,4 @@
-// Gauges through the fake driver: temperature, power, fan, and what each process does.
+// Gauges through the fake driver: temperature, power, fan, and the load of each process.
 #include "source/nvml_gauges.hpp"
 
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@ namespace {
 using testing::DoubleEq;
 using testing::Optional;
 
-/// Of the last reading of the device.
+/// The gauges in the last reading of the device.
 DeviceGauges gauges_of(const Batch& batch, const std::string& device = "GPU-a") {
   DeviceGauges found;
   for (const DeviceReading& reading : batch.readings)
@@ -57,7 +57,7 @@ TEST(NvmlGauges, AreReadEveryTwoSecondsHoweverShortTheIntervalIs) {
   std::vector<double> told;
   for (int i = 0; i < 9; ++i) told.push_back(gauges_of(fake.poll(0.5)).temperature_celsius.value_or(-1));
   EXPECT_THAT(told, testing::ElementsAre(40, 40, 40, 40, 44, 44, 44, 44, 48));
-  // A clock that is set back must not silence them.
+  // Setting the clock back must not stop the readings.
   EXPECT_EQ(gauges_of(fake.poll(-3600)).temperature_celsius, 48);
 }
 

@@ -1,4 +1,4 @@
-// The nvml source on this machine's own GPUs; skipped where there are none.
+// The nvml source on this machine's own GPUs; skipped if there are none.
 #include <gtest/gtest.h>
 
 #include "core/series.hpp"
@@ -30,7 +30,7 @@ TEST(NvmlGpu, TwoPollsOfTheRealDriverAreConsistent) {
       const DeviceInfo* device = catalog.device(key.device_id);
       ASSERT_NE(device, nullptr);
       EXPECT_EQ(sample.time, now);
-      // A process may map more than the device has only with unified memory, which used bytes do not count.
+      // A process can map more than the device has only with unified memory, which used bytes do not include.
       EXPECT_LE(sample.bytes, device->capacity_bytes.value_or(sample.bytes)) << to_string(key.metric);
       if (key.metric == Metric::process_used) {
         EXPECT_NE(key.pid, 0U);

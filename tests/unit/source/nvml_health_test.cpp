@@ -1,4 +1,4 @@
-// Health through the fake driver: what is reported, what is not known, and how often it is read.
+// Health through the fake driver: what is reported, what is unknown, and how often it is read.
 #include "source/nvml_health.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ constexpr std::string_view kHealthy =
     "gpu 0 uuid=GPU-a total=80G used=1G temp=61 throttle=0x4 ecc=1 corrected=3 uncorrected=0 corrected_total=17 "
     "uncorrected_total=1 remapped=2 repair_pending=1 repair_failed=0 retire_pending=0\n";
 
-/// The last health that a batch gives for the device.
+/// The last health that a batch has for the device.
 std::optional<DeviceHealth> health_of(const Batch& batch, const std::string& device = "GPU-a") {
   std::optional<DeviceHealth> found;
   for (const DeviceReading& reading : batch.readings)
@@ -98,7 +98,7 @@ TEST(NvmlHealth, IsReadEveryTenSecondsAndNotByAllGpusAtOnce) {
   }
   EXPECT_THAT(first, testing::ElementsAre(0, 10, 20, 30));
   EXPECT_THAT(second, testing::ElementsAre(0, 11, 21, 31));
-  // A clock that is set back must not silence it.
+  // Setting the clock back must not stop the readings.
   EXPECT_TRUE(health_of(fake.poll(-3600)));
 }
 

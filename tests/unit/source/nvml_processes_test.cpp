@@ -14,7 +14,7 @@ struct Listed {
   std::uint64_t used;
 };
 
-/// A buffer as a driver with entries of `stride` bytes leaves it.
+/// A buffer as left by a driver with entries of `stride` bytes.
 std::vector<std::byte> written(const std::vector<Listed>& processes, std::size_t stride) {
   std::vector<std::byte> buffer(processes.size() * kR535Stride, kPoison);
   for (std::size_t i = 0; i < processes.size(); ++i) {
@@ -44,7 +44,7 @@ RC_GTEST_PROP(InferStride, TellsBothLayoutsApartByVisiblePids, (bool wide)) {
 }
 
 TEST(InferStride, WithoutVisiblePidsTheWrittenLengthTells) {
-  // 2 MiB read as a pid would be plausible, so neither pids nor plausibility decide.
+  // 2 MiB read as a pid would be plausible, so neither visible pids nor plausibility decide.
   const std::vector<Listed> processes = {{100, 2U << 20U}, {200, 2U << 20U}, {300, 2U << 20U}};
   const auto nobody = [](std::uint32_t) { return false; };
   for (const std::size_t stride : {sizeof(ProcessV2), kR535Stride}) {

@@ -53,7 +53,7 @@ TEST(Nvml, MemoryVersion1IncludesWhatIsReservedAndSaysNotHowMuch) {
 TEST(Nvml, MemoryVersion2ThatTheDriverRefusesIsNotAskedTwice) {
   FakeNvml fake(two_gpus("error call=memory_v2 code=25 to=0\n"));
   EXPECT_EQ(fake.used(fake.poll(), "GPU-a"), kGiB + 500 * kMiB);
-  // It would answer now; the choice is kept, or the series would jump by the reserved amount.
+  // It would answer now, but the choice is kept: otherwise the series would jump by the reserved amount.
   EXPECT_EQ(fake.used(fake.poll(), "GPU-a"), kGiB + kMiB + 500 * kMiB);
 }
 
@@ -172,7 +172,7 @@ TEST(Nvml, AListThatMayNotBeReadConcludesNothing) {
   EXPECT_EQ(fake.process(fake.poll(), "GPU-a", 900001), 100 * kMiB);
 }
 
-/// A child that lives until it is ended: a real pid with real start ticks.
+/// A child that lives until it is ended, with a real pid and real start ticks.
 class Child {
  public:
   Child() : pid_(fork()) {
@@ -368,7 +368,7 @@ TEST(Nvml, AttemptsToReopenGrowRarer) {
   FakeNvml fake(two_gpus("error call=any code=9 from=1 to=1000\nerror call=init code=9 from=1 to=1000\n"));
   for (int i = 0; i <= 1000; ++i) fake.poll();
   int polls = 0;
-  // Lost at 1, tried at 2, 4, 8, ... seconds later, at most 30 s apart.
+  // Lost at 1, retried 2, 4, 8, ... seconds later, at most 30 s apart.
   while (events_of(fake.poll(), Event::Kind::device_resumed).empty() && polls < 400) ++polls;
   EXPECT_GT(polls, 5) << "it is not tried every second";
   EXPECT_LE(polls, 30);
@@ -425,7 +425,7 @@ TEST(Nvml, AGpuWithoutMemoryOfItsOwnHasTheHosts) {
   EXPECT_THAT(fake.source->notes().warnings.front(), HasSubstr("it shares the host's"));
 }
 
-/// A Jetson's driver lists no processes either.
+/// A Jetson's driver does not list processes either.
 TEST(Nvml, AJetsonHasTheHostsMemory) {
   const TempFolder folder;
   std::filesystem::create_directories(folder.file("proc"));
@@ -463,7 +463,7 @@ TEST(Nvml, ATotalThatTheDriverAdjustsIsTheCapacityFromThenOn) {
   EXPECT_GT(fake.catalog.device_revision(), before);
 }
 
-/// A store that is continued is read after its source has been opened.
+/// A store that is continued is read only after its source has been opened.
 TEST(Nvml, WhatAnEarlierWatchKnewOfTheTotalDoesNotLast) {
   FakeNvml fake("gpu 0 uuid=GPU-a total=60G used=1G\n");
   DeviceInfo stored;
@@ -474,7 +474,7 @@ TEST(Nvml, WhatAnEarlierWatchKnewOfTheTotalDoesNotLast) {
   EXPECT_EQ(fake.catalog.device("GPU-a")->capacity_bytes, 60 * kGiB);
 }
 
-/// Limits that the driver counts by itself, where the kernel has no dmem: "1001: 8 of /folder" for each event.
+/// Limits that the driver counts itself, on kernels without dmem: "1001: 8 of /folder" for each event.
 std::vector<std::string> limits_of(const Batch& batch) {
   std::vector<std::string> out;
   for (const Event& event : events_of(batch, Event::Kind::capacity))
@@ -557,7 +557,7 @@ TEST(Nvml, AnOlderDriverHasNoLimitsOfItsOwn) {
   EXPECT_THAT(limits_of(refuses.poll(10)), IsEmpty());
 }
 
-// --- the committed scenarios, whose clock counts calls as a watch of the real binary makes them -------------------
+// --- the committed scenarios, with a clock that counts calls as made by a watch of the real binary ---------------
 
 class NvmlFixture : public testing::Test {
  protected:

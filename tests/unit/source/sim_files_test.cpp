@@ -1,4 +1,4 @@
-// The committed scenarios: each parses, plays within its capacities, and its truth is true.
+// The committed scenarios: each parses, plays within its capacities, and matches its stated truth.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,10 +22,10 @@ std::vector<std::filesystem::path> scenario_files() {
   return out;
 }
 
-/// What a whole run of a scenario showed on the device of its truth.
+/// The result of a whole run of a scenario, for the device in its truth.
 struct Outcome {
   std::vector<double> used_bytes;
-  std::uint64_t largest_bytes = 0;  ///< of any device series
+  std::uint64_t largest_bytes = 0;  ///< in any device series
   std::uint64_t smallest_bytes = ~0ULL;
   double first_oom_s = -1;
   std::vector<std::uint32_t> pids;
@@ -79,7 +79,7 @@ TEST_P(SimFiles, PlaysAndItsTruthIsTrue) {
   if (truth.leak) {
     ASSERT_TRUE(truth.onset_s);
     EXPECT_NE(truth.pattern, Pattern::none);
-    // It grows by a good deal from its onset to the OOM (or the end).
+    // It grows considerably from its onset to the OOM (or the end).
     const double n = static_cast<double>(outcome.used_bytes.size());
     const auto at = [&](double t_s) {
       return outcome.used_bytes[static_cast<std::size_t>(std::clamp(n * t_s / scenario->duration_s, 0.0, n - 1))];

@@ -77,7 +77,7 @@ TEST(SimShape, StaircaseTakesOneStepPerInterval) {
 }
 
 TEST(SimShape, RequestsLeakTheirMeanRate) {
-  // 5 requests a second of which a tenth leaks 1000 bytes on average: 500 bytes/s.
+  // 5 requests per second, a tenth of which leak 1000 bytes on average: 500 bytes/s.
   const auto y = draw(shape("requests", {{"requests_per_s", 5}, {"leak_share", 0.1}, {"leak_bytes", 1000}}), 10, 40000);
   EXPECT_NEAR(y.back() / 40000, 500, 30);
 }
@@ -109,7 +109,7 @@ TEST(SimShape, SawtoothFormsAndDriftingPeriods) {
   const auto drifting =
       draw(shape("sawtooth", {{"amplitude_bytes", 8}, {"period_s", 100}, {"period_drift", 0.2}}), 1, 100000);
   const auto falls = static_cast<double>(drifting.size() - rises(drifting));
-  EXPECT_GT(falls, 450);  // a period stays within a half and twice of what was asked for
+  EXPECT_GT(falls, 450);  // a period is between half and twice the one requested
   EXPECT_LT(falls, 2100);
 }
 
@@ -277,7 +277,7 @@ TEST(SimShape, PartialReleasesGiveBackAShareOfWhatIsHeld) {
   EXPECT_EQ(y[200], 75);  // half of 150
 }
 
-// What happens does not depend on how often one looks (wander and noise alone draw per look).
+// Events do not depend on how often the curve is evaluated (only wander and noise make a draw per evaluation).
 RC_GTEST_PROP(SimShape, EventsDoNotDependOnTheSamplingRate, (std::uint64_t seed)) {
   const auto index = *rc::gen::inRange<std::size_t>(0, shape_kinds().size());
   const std::string_view kind = shape_kinds()[index]->name;

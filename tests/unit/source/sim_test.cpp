@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-/// Everything a scenario says.
+/// The complete output of a scenario.
 struct Recording {
   Catalog catalog;
   std::vector<Sample> samples;
@@ -101,7 +101,7 @@ TEST(Sim, TheSameSeedSaysTheSameAndAnotherSeedDoesNot) {
   EXPECT_NE(one.bytes(Metric::device_used), two.bytes(Metric::device_used));
 }
 
-// The same numbers on every compiler and machine: a change here changes every recorded expectation.
+// The numbers must be the same with every compiler and machine: a change here changes every recorded expectation.
 TEST(Sim, TheRandomNumbersAreThoseOfSplitMix64) {
   Random random{0};
   EXPECT_EQ(random.next(), 0xE220A8397B1DCDAFULL);
@@ -185,7 +185,7 @@ TEST(Sim, AProcessThatHitsTheCapacityDiesAndComesBackWithOtherIds) {
       "[[process]]\nname = \"leak\"\npid = 50\nrestart_after_s = 10\n[[process.shape]]\nkind = "
       "\"linear\"\nrate_bytes_per_s = 10\n",
       out);
-  // 600 + 10 t <= 1000 until t = 40; at 41 the leaking one, not the largest, is ended.
+  // 600 + 10 t <= 1000 until t = 40; at 41 the leaking process, not the largest one, is killed.
   ASSERT_THAT(out.events, SizeIs(testing::Ge(1u)));
   EXPECT_EQ(out.events[0].kind, Event::Kind::process_ended);
   EXPECT_EQ(out.events[0].time, Timestamp{from_seconds(41)});

@@ -41,7 +41,7 @@ TEST(Ticks, SamplesOfOneInstantAreOneTickHoweverTheyAreCut) {
   Ticks ticks;
   Taken taken;
   EXPECT_TRUE(ticks.add({{sample(1, 1), sample(1, 2), sample(2, 3)}, {}, {}}, taken.take()));
-  EXPECT_EQ(taken.ticks, (Pairs{{1, 2}}));  // that of second 2 may continue in the next batch
+  EXPECT_EQ(taken.ticks, (Pairs{{1, 2}}));  // second 2 may continue in the next batch
   EXPECT_TRUE(ticks.add({{sample(2, 4), sample(3, 5)}, {}, {}}, taken.take()));
   EXPECT_TRUE(ticks.finish(taken.take()));
   EXPECT_EQ(taken.ticks, (Pairs{{1, 2}, {2, 2}, {3, 1}}));
