@@ -1,4 +1,4 @@
-// The time of a test: so many seconds after the epoch.
+// The time of a test, as seconds after the epoch.
 #pragma once
 
 #include "core/time.hpp"

@@ -1,4 +1,4 @@
-// A text of many lines against its golden file: what a person should see change.
+// Compares a text of many lines with its golden file, so that a person sees the changes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@
 
 namespace vramtrack {
 
-/// Expects `actual` to be what tests/golden/`name` holds. With VRAMTRACK_UPDATE in the environment, as `make rewrite`
-/// sets it, the file is rewritten.
+/// Expects `actual` to equal tests/golden/`name`. With VRAMTRACK_UPDATE in the environment, as set by `make rewrite`,
+/// rewrites the file.
 inline void expect_golden(const std::string& name, const std::string& actual) {
   const std::string path = tests_dir() + "/golden/" + name;
   if (std::getenv("VRAMTRACK_UPDATE") != nullptr) std::ofstream(path) << actual;

@@ -14,7 +14,7 @@ struct ManualTime {
   SteadyTime steady{};
   std::string boot_id;
   bool asked_to_end = false;
-  Duration reading_takes{0};  ///< each reading of the clocks moves them by so much
+  Duration reading_takes{0};  ///< each reading of the clocks moves them by this much
 
   void pass(Duration span) {
     wall += span;

@@ -1,4 +1,4 @@
-// Texts as gzip and zstd pack them.
+// Texts compressed with gzip and zstd.
 #pragma once
 
 #include <gtest/gtest.h>

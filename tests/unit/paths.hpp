@@ -1,12 +1,12 @@
-// Where the tests find their data. The folders are compiled into paths.cpp alone: every other file of the tests is the
-// same wherever the tree lies, so that a compiler cache knows it in another clone.
+// Where the tests find their data. The folders are compiled only into paths.cpp: every other test file is the same
+// wherever the tree is, so that a compiler cache recognises it in another clone.
 #pragma once
 
 #include <string>
 
 namespace vramtrack {
 
-/// The folder `tests` of the source tree.
+/// The folder `tests` in the source tree.
 std::string tests_dir();
 
 /// The source tree.

@@ -14,8 +14,8 @@ namespace vramtrack {
 class TempFolder {
  public:
   TempFolder() {
-    // In memory where there is such a place: the store's tests make hundreds of files, and a disk syncs at each close.
-    // scripts/run_tests.sh names one, and sees whether anything is left there.
+    // In memory if there is such a place: the store's tests make hundreds of files, and a disk syncs at each close.
+    // scripts/run_tests.sh names one, and checks whether anything is left there.
     const char* const of_run = ::getenv("VRAMTRACK_TEST_MEMORY");
     const std::string base = of_run != nullptr                 ? of_run
                              : ::access("/dev/shm", W_OK) == 0 ? "/dev/shm"

@@ -27,7 +27,7 @@ struct Reading {
   std::string warning;
 };
 
-/// Everything, in reads of `step` bytes.
+/// Reads everything, `step` bytes at a time.
 Reading read_all(ByteInput& input, std::size_t step) {
   Reading out;
   std::vector<std::uint8_t> buffer(step);
@@ -50,7 +50,7 @@ Reading read_bytes(const std::string& bytes, const ByteInputOptions& options = {
   return read_all(*input, step);
 }
 
-/// Text that packs to about half, so that compressed streams of it are long.
+/// Text that compresses to about half, so that compressed streams of it are long.
 std::string some_text(std::size_t size) {
   std::string text;
   for (std::uint64_t i = 1; text.size() < size; ++i) text += std::to_string(i * 2654435761U) + "\n";
@@ -73,7 +73,7 @@ TEST(ByteInput, RecognisesPackingByTheFirstBytes) {
 
 TEST(ByteInput, ReadsSeveralFramesAsOneAndPaddingAsNone) {
   const std::string first = some_text(1000);
-  const std::string more(300'000, 'x');  // the padding is longer than what is held of the file
+  const std::string more(300'000, 'x');  // the padding is longer than the part of the file in memory
   const std::string padding(600'000, '\0');
   for (const auto pack : {packed::gzip, packed::zstd}) {
     EXPECT_EQ(read_bytes(pack(first) + pack(more)).text, first + more);
@@ -84,7 +84,7 @@ TEST(ByteInput, ReadsSeveralFramesAsOneAndPaddingAsNone) {
 }
 
 TEST(ByteInput, ZstdHandsOutWhatHadNoRoomAtTheEndOfTheFile) {
-  // A small frame without a checksum: the input is used up long before the output has been taken.
+  // A small frame without a checksum: the input is used up long before all output has been taken.
   const std::string text(100'000, 'x');
   const Reading reading = read_bytes(packed::zstd(text), {}, 10);
   EXPECT_EQ(reading.error, "");

@@ -162,7 +162,7 @@ TEST(Config, TheTemplateIsAFileThatChangesNothingAndNamesEveryKey) {
     EXPECT_THAT(text, HasSubstr("\n#" + std::string(s.key) + " = "));
     EXPECT_EQ(layers.origin(s), "default");
   }
-  // With the '#' before each key taken away it is still valid, and says the defaults.
+  // Without the '#' before each key, it is still valid and has the default values.
   std::string active;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);)
@@ -215,7 +215,7 @@ TEST(Config, ANameIsSuggestedOnlyWhereItMayHaveBeenMeant) {
   EXPECT_EQ(near_name("eport", commands), "report");
 }
 
-// docs/CONFIG.md holds the tables of config.def, word for word. VRAMTRACK_UPDATE=1 rewrites them.
+// docs/CONFIG.md contains the tables of config.def, word for word. VRAMTRACK_UPDATE=1 rewrites them.
 TEST(Config, ReferenceInTheDocumentsIsTheTable) {
   const std::string path = source_dir() + "/docs/CONFIG.md";
   std::stringstream buffer;

@@ -1,5 +1,5 @@
-// What is written about the fields elsewhere (documents, the page's types, Python's classes) is what
-// core/verdict_fields.hpp declares. VRAMTRACK_UPDATE=1 rewrites it: between a line "fields: NAME" and a line "end".
+// Descriptions of the fields elsewhere (documents, the page's types, Python's classes) match core/verdict_fields.hpp.
+// VRAMTRACK_UPDATE=1 rewrites them, between a line "fields: NAME" and a line "end".
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ std::string quoted_words(std::string_view between) {
   return out;
 }
 
-/// "State" where the enumeration has a name of its own in the page and in openapi.yaml.
+/// "State" if the enumeration has a name of its own in the page and in openapi.yaml.
 template <class E>
 constexpr std::string_view name_of() {
   if (std::same_as<E, State>) return "State";
@@ -208,7 +208,7 @@ std::string openapi_schema(std::string_view description) {
   } else if constexpr (std::same_as<Value, std::vector<Finding>>) {
     return "{type: array, items: {" + reference("Finding") + '}' + also + '}';
   } else if constexpr (std::same_as<Value, Suspect>) {
-    return '{' + reference("Suspect") + '}';  // that schema says itself that it may be null
+    return '{' + reference("Suspect") + '}';  // that schema itself states that it may be null
   } else if constexpr (name_of<Value>() != "") {
     if (Held<T>::kOptional) return "{allOf: [{" + reference(name_of<Value>()) + "}]" + also + '}';
     return '{' + reference(name_of<Value>()) + '}';
@@ -221,7 +221,7 @@ template <class T>
 Lines openapi() {
   Lines out;
   for_each_field<T>([&]<class Get>(const Field<Get>& field) {
-    // What is null in a line is none here: the words are of the line.
+    // A field that is null in a line is omitted here, because the words are for the line.
     out.push_back(fmt::format(
         "{}: {}", field.name,
         openapi_schema<ValueOf<Get, const T>>(field.options.null_when_none ? std::string_view() : field.meaning)));
@@ -295,7 +295,7 @@ TEST_P(FieldDocuments, SayWhatIsDeclared) {
   const auto line = text.rfind('\n', marker) + 1;
   const std::string indent = text.substr(line, text.find_first_not_of(' ', line) - line);
   const auto begin = text.find('\n', marker) + 1;
-  auto end = begin;  // of the region: the beginning of the line that ends it
+  auto end = begin;  // end of the region: the start of the line that ends it
   const auto ends = [&](auto at) {
     const std::string rest = text.substr(at, text.find('\n', at) - at);
     return rest == indent + "# end" || rest == indent + "// end" || rest == "<!-- end -->";
@@ -322,8 +322,8 @@ INSTANTIATE_TEST_SUITE_P(Files, FieldDocuments, ::testing::ValuesIn(regions()), 
 
 // --- the declaration itself --------------------------------------------------------------------------------------
 
-/// Fields that stand in the line, and those that the walk along the positions finds: fewer where there is a gap, more
-/// where two share a place.
+/// Fields in the line, and those that the walk over the positions finds: fewer if there is a gap, more if two share a
+/// position.
 template <class... Objects>
 void expect_positions(std::uint8_t Positions::*line, std::string_view name) {
   std::size_t standing = 0;
@@ -352,7 +352,7 @@ TEST(VerdictFields, PlacesOfALineAreCountedFromOneWithoutAGap) {
   expect_positions<Finding, Verdict>(&Positions::status, "status");
 }
 
-// A member that is added breaks the bindings here: declare it in core/verdict_fields.hpp, then name it here.
+// A new member breaks the bindings here: declare it in core/verdict_fields.hpp, then name it here.
 TEST(VerdictFields, EveryMemberIsDeclared) {
   const auto count = [](const auto& fields) { return std::tuple_size_v<std::remove_cvref_t<decltype(fields)>>; };
   [[maybe_unused]] const auto& [detector, leak, stage, state, pattern, spike, confidence, growth, r2, oom, onset,
@@ -377,7 +377,7 @@ TEST(VerdictFields, EveryMemberIsDeclared) {
       << "all but the series; lead_s, and the old name of suspected_for_s, are derived";
 }
 
-// For one release: programs that read the old names continue.
+// For one release, so that programs that read the old names keep working.
 TEST(VerdictFields, OldNamesOfDurationsSayTheSame) {
   Alert alert;
   EXPECT_EQ(suspected_s(alert), std::nullopt);

@@ -50,7 +50,7 @@ TEST_F(FileWayTest, WhatOthersMayWriteIsNamedWithWhatToDo) {
   ASSERT_EQ(::chmod(in(config_).c_str(), 0666), 0);
   EXPECT_EQ(writer(config_), fmt::format("{0} can be written by other users; run 'chmod go-w {0}'", in(config_)));
   ASSERT_EQ(::chmod(in(config_).c_str(), 0644), 0);
-  // A folder above it is as good as the file: another can be put in its place.
+  // A folder above the file is as good as the file, because another one can be put in its place.
   for (const char* folder : {"etc/vramtrack", "etc"}) {
     ASSERT_EQ(::chmod(in(folder).c_str(), 0777), 0);
     EXPECT_THAT(writer(config_), HasSubstr(in(folder) + " can be written by other users"));
@@ -77,7 +77,7 @@ TEST_F(FileWayTest, WhatBelongsToAnotherUserIsHis) {
   EXPECT_THAT(writer(config_), HasSubstr(in(config_) + " belongs to the user"));
   give_away(in("etc"));
   EXPECT_THAT(writer(config_), HasSubstr(in("etc") + " belongs to the user")) << "the first on the way";
-  // In a sticky folder he made it first, under the name that we would have taken.
+  // In a sticky folder the other user made it first, under the name that vramtrack would have used.
   fs::create_directories(in("shared/vramtrack"));
   std::ofstream(in("shared/vramtrack/config.toml")) << "text";
   EXPECT_EQ(writer("shared/vramtrack/config.toml"), "");
@@ -109,7 +109,7 @@ TEST_F(FileWayTest, StateDoesNotGoThroughALinkOfSomebodyElse) {
   EXPECT_FALSE(FileLock::take(state));
   EXPECT_FALSE(read_regular_file(in("shared/vramtrack/vramtrack/config.toml"), 100, Links::of_owner));
   EXPECT_FALSE(fs::exists(in("etc/state.json")));
-  // A link of ours that leads to his; and one in a folder that he has made there.
+  // A link of our own that leads to the other user's folder, and one in a folder that the other user has made there.
   fs::create_directory_symlink("vramtrack", in("shared/second"));
   EXPECT_FALSE(check_links(in("shared/second/state.json")));
   fs::create_directories(in("shared/his"));
@@ -117,7 +117,7 @@ TEST_F(FileWayTest, StateDoesNotGoThroughALinkOfSomebodyElse) {
   give_away(in("shared/his"));
   give_away(in("shared/his/state"));
   EXPECT_FALSE(check_links(in("shared/his/state/state.json")));
-  // Where only he himself can make one, he has arranged his own files.
+  // If only the other user can make one, the files are that user's own.
   fs::create_directories(in("home"));
   fs::create_directory_symlink(in("etc"), in("home/state"));
   give_away(in("home"));

@@ -57,7 +57,7 @@ TEST(Framework, WhatAProgramMentionsIsNotWhatItRuns) {
   EXPECT_EQ(recognise_framework("vim ollama", "vim", {}), "");
   EXPECT_EQ(recognise_framework("python -c import-vllm vllm", "python3", {}), "");
   EXPECT_EQ(recognise_framework("llama", "llama", {}), "");
-  // The compiler that PyTorch brings along is not the inference server.
+  // The compiler that comes with PyTorch is not the inference server.
   EXPECT_EQ(recognise_framework("python x.py", "", Libraries{"libtriton.so"}), "");
   EXPECT_EQ(recognise_framework("", "", {}), "");
 }

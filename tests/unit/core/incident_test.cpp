@@ -23,7 +23,7 @@ struct One {
   Alert alert;
 };
 
-/// For each alert, the place of the one that speaks for it.
+/// For each alert, the index of the one that represents it.
 std::vector<std::size_t> told(const std::vector<One>& all) {
   std::vector<AlertOf> alerts;
   for (const One& one : all) alerts.push_back({one.key, one.alert});
@@ -98,7 +98,7 @@ TEST(IncidentsOf, WhatTheAllocatorReportsIsToldWithItsProcess) {
 }
 
 TEST(IncidentsOf, WhoSpeaksForOthersMayBeToldWithAnotherAlert) {
-  // The process's alert had ended when the reserve's was raised; that of what is allocated stood with both.
+  // The process's alert had ended when the reserve's was raised; the allocated memory's was active with both.
   One process{42, 90};
   One reserved{42, 300};
   One allocated{42, 200, 310};
@@ -224,7 +224,7 @@ TEST_F(IncidentsTest, TwoThatProvedToBeOneBeforeARestartStayOne) {
   One device{0, 50};
   One process{42, 40};
   device.alert.incident = "first";
-  process.alert.incident = "second";  // the record of it was cut short
+  process.alert.incident = "second";  // the record of it was truncated
   incidents_.adopt(device.key, device.alert, true, {});
   incidents_.adopt(process.key, process.alert, true, {});
   EXPECT_EQ(process.alert.incident, "first");

@@ -1,4 +1,4 @@
-// Holds the one-way dependencies of docs/ARCHITECTURE.md by reading every #include line under src/.
+// Enforces the one-way dependencies of docs/ARCHITECTURE.md by reading every #include line under src/.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What each module may include, besides itself.
+/// The modules that each module may include, besides itself.
 const std::map<std::string, std::set<std::string>>& allowed_modules() {
   static const std::map<std::string, std::set<std::string>> allowed = {
       {"core", {}},
@@ -26,19 +26,19 @@ const std::map<std::string, std::set<std::string>>& allowed_modules() {
       {"store", {"core"}},
       {"detect", {"core"}},
       {"gate", {"core"}},
-      {"gate/run", {"core", "host", "source", "live", "gate"}},  // the statistics know no source
+      {"gate/run", {"core", "host", "source", "live", "gate"}},  // the statistics do not depend on sources
       {"probe", {}},
       {"trace", {"core", "probe"}},
       {"symbolize", {"core", "trace"}},
       {"telemetry", {"core", "host", "source", "trace", "probe", "symbolize"}},
       {"explain", {"core"}},
       {"sizing", {"core"}},
-      {"nsys", {"core", "trace", "store"}},  // a database, of which the Python extension knows nothing
+      {"nsys", {"core", "trace", "store"}},  // a database, which the Python extension does not use
       {"report", {"core"}},
       {"recorded", {"core", "source", "store"}},
       {"engine", {"core", "detect"}},
       {"live", {"core", "host", "source", "store", "engine", "report", "act"}},
-      {"run/client", {"core", "host"}},  // asks a run; what asks needs no probe
+      {"run/client", {"core", "host"}},  // it queries a run, for which no probe is needed
       {"run", {"core", "host", "source", "live", "engine", "trace", "probe", "run/client"}},
       {"period", {"core", "source", "store", "recorded", "engine", "report"}},
       {"health", {"core", "host", "source", "report", "live"}},
@@ -54,12 +54,12 @@ const std::map<std::string, std::set<std::string>>& allowed_modules() {
   return allowed;
 }
 
-/// A third-party header, and where it may be included.
+/// A third-party header, and the places where it may be included.
 struct Confined {
   std::string prefix;                 ///< of the included path
   std::set<std::string> modules;      ///< empty: any module
   bool sources_only = false;          ///< never in a header: it is slow to compile
-  std::size_t most_files = SIZE_MAX;  ///< in how many files at most
+  std::size_t most_files = SIZE_MAX;  ///< the largest number of files that may include it
 };
 
 const std::vector<Confined>& confined_headers() {
@@ -80,7 +80,7 @@ const std::vector<Confined>& confined_headers() {
   return confined;
 }
 
-/// Headers that hold slow headers, and are themselves for .cpp files only.
+/// Headers that include slow headers, and are themselves for .cpp files only.
 const std::set<std::string>& private_headers() {
   static const std::set<std::string> headers = {"source/sim/table_reader.hpp", "report/metric_family.hpp"};
   return headers;
@@ -94,7 +94,7 @@ struct Include {
   bool in_header = false;
 };
 
-/// The module of a path below src/: its first folder, or the first two where the table has those.
+/// The module of a path under src/: its first folder, or the first two if the table has those.
 std::string module_of(const std::string& path) {
   const std::size_t slash = path.find('/');
   const std::size_t second = slash == std::string::npos ? slash : path.find('/', slash + 1);
@@ -102,7 +102,7 @@ std::string module_of(const std::string& path) {
   return second != std::string::npos && allowed_modules().count(two) != 0 ? two : path.substr(0, slash);
 }
 
-/// The included path of one line, empty when the line is no #include.
+/// The included path in a line; empty if the line is not an #include.
 std::string included_path(const std::string& line) {
   std::size_t at = line.find_first_not_of(" \t");
   if (at == std::string::npos || line[at] != '#') return {};
@@ -132,7 +132,7 @@ std::vector<Include> read_includes(const fs::path& root) {
   return includes;
 }
 
-/// What breaks the rules, one line each.
+/// The violations of the rules, one per line.
 std::vector<std::string> violations(const std::vector<Include>& includes) {
   std::vector<std::string> found;
   std::map<std::string, std::set<std::string>> files_of;
@@ -184,7 +184,7 @@ TEST(Includes, DependenciesRunOneWay) {
 TEST(Includes, TheProbeSharesOneHeader) {
   for (const Include& include : read_includes(fs::path(vramtrack::source_dir()) / "src"))
     if (include.module != "probe" && module_of(include.path) == "probe") {
-      // The tracer of running programs reads Python's objects as the probe does, from outside.
+      // The tracer of running programs reads Python's objects like the probe, but from outside.
       if (include.module == "telemetry" &&
           (include.path.starts_with("probe/python_") || include.path.ends_with("_bytes.hpp") ||
            include.path == "probe/cuda_context_calls.hpp"))
@@ -195,7 +195,7 @@ TEST(Includes, TheProbeSharesOneHeader) {
 }
 
 TEST(Includes, GraphHasNoCycle) {
-  // A module may include only what stands before it in some order: remove leaves until none is left.
+  // A module may include only modules that precede it in some order: remove leaves until none is left.
   auto left = allowed_modules();
   while (!left.empty()) {
     const auto leaf = std::find_if(left.begin(), left.end(), [&left](const auto& module) {

@@ -48,7 +48,7 @@ TEST(Json, MembersAreMadeReplacedTakenOverAndErased) {
   EXPECT_EQ(value.size(), 2U);
 }
 
-/// The form in which its documents have always been: of other programs' tests, and of whoever compares two of them.
+/// The form that documents have always had: other programs' tests, and comparisons of two documents, depend on it.
 TEST(Json, NumbersAreWrittenAsTheLibraryDoes) {
   for (const double number : {0.0,
                               -0.0,

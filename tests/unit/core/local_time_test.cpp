@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 constexpr Timestamp kWinter{std::chrono::sys_days{std::chrono::year{2026} / 1 / 2} + 3h + 4min + 5s};
 constexpr Timestamp kSummer{std::chrono::sys_days{std::chrono::year{2026} / 7 / 2} + 23h};
 
-/// By rules of its own: the zone database may be missing.
+/// Uses rules of its own, because the zone database may be missing.
 class InBerlin {
  public:
   InBerlin() {

@@ -34,7 +34,7 @@ TEST(NthSmallest, IsThatOfTheSortedValuesAndPartsTheOthers) {
   std::mt19937 random(3);
   for (int round = 0; round < 2000; ++round) {
     std::vector<int> values(1 + random() % 300);
-    // From all equal to all different, noise, in order, and a pipe organ.
+    // From all equal to all different: noise, sorted, and a pipe organ.
     const auto different = 1 + static_cast<int>(random() % 400);
     const unsigned kind = random() % 4;
     for (std::size_t i = 0; i < values.size(); ++i) {

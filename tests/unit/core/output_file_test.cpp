@@ -29,7 +29,7 @@ class OutputFileTest : public ::testing::Test {
   [[nodiscard]] std::size_t files() const {
     return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder_.path()), {}));
   }
-  /// As /tmp is.
+  /// Like /tmp.
   void make_sticky() const { ASSERT_EQ(::chmod(folder_.path().c_str(), 01777), 0); }
 
   TempFolder folder_;

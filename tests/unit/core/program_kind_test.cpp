@@ -66,7 +66,7 @@ TEST(ProgramKind, IsToldByTheCommand) {
            {"python -u /srv/model_server.py", "python", "C", serving},
            {"python app.py", "python", "C", serving},
            {"python my_api.py", "python", "C", serving},
-           // What a program is given does not make it one of these.
+           // A program's arguments do not make it one of these.
            {"python observer.py --sink uvicorn", "python", "C", unknown},
            {"python infer.py --model /runs/train_7b --data /srv/flask", "python", "C", unknown},
            {"python -m pkg.pretrain --data /srv/flask/server.py", "python", "C", training},

@@ -8,7 +8,7 @@
 namespace vramtrack {
 namespace {
 
-/// A pattern of one person meets a text of another: with a matcher that backtracks, this test would not end.
+/// One person's pattern is applied to another's text: with a backtracking matcher, this test would not end.
 TEST(Regex, TakesNoLongerForATextThatAlmostMatches) {
   for (const char* pattern : {"(a+)+$", "(a|a)*b", "(a|aa)+$"}) {
     const auto regex = Regex::compile(pattern);
@@ -47,7 +47,7 @@ TEST(Regex, SaysWhatItsDialectLacks) {
     EXPECT_THAT(error(pattern), HasSubstr("refers back to a group")) << pattern;
 }
 
-/// The library that was used before recursed once a character, and a long pattern ended the program.
+/// The previous library recursed once per character, so that a long pattern crashed the program.
 TEST(Regex, NoPatternExhaustsTheStack) {
   for (const std::size_t length : {4096U, 60'000U, 5'000'000U})
     for (const char* piece : {"a", "(", "(?:", "[", "a|", "\\(", "(?<a>"}) {

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 TEST(Scale, FiguresOfALogThatCountsStepsArePerStep) {
   Scale steps;
   steps.step = "step";
-  steps.step_s = 0.6;  // 100 steps a minute of the axis
+  steps.step_s = 0.6;  // 100 steps per minute on the axis
   EXPECT_EQ(steps.rate(0.2 * kMiB), "+0.12 MiB/step");
   EXPECT_EQ(steps.rate(0), "0 MiB/step");
   EXPECT_EQ(steps.scaled_rate(0.2 * kMiB), "0.12 MiB/step");
@@ -79,8 +79,8 @@ TEST(Scale, SecondsAndBytesAreTheDefault) {
   EXPECT_EQ(kSecondsAndBytes.moment(at(3907), false), "1970-01-01T01:05:07Z");
 }
 
-/// What shows recordings writes their figures by their scale: the functions of core/format.hpp would take steps for
-/// seconds, and nobody would notice before a log without a clock comes.
+/// Code that shows recordings writes their figures by their scale: the functions of core/format.hpp would take steps
+/// for seconds, and nobody would notice before reading a log without a clock.
 TEST(Scale, WhatShowsRecordingsWritesNoFigureWithoutIt) {
   const std::regex plain(R"(\bformat_(bytes|bytes_of|rate|scaled_rate|duration|span|eta|oom|moment)\()");
   std::size_t files = 0;

@@ -84,7 +84,7 @@ TEST(Catalog, ARetiredSeriesIsForgottenAndItsIdNeverComesBack) {
   EXPECT_FALSE(catalog.find(key));
   EXPECT_EQ(catalog.process(42, 1000), nullptr);
   catalog.retire(first);                         // twice
-  catalog.retire(static_cast<SeriesId>(12345));  // never given
+  catalog.retire(static_cast<SeriesId>(12345));  // never assigned
 
   const SeriesId second = catalog.intern(key);
   EXPECT_NE(first, second);

@@ -14,7 +14,7 @@ std::string key(std::uint32_t parts) {
   return out;
 }
 
-/// The line that the error names; 0: none.
+/// The line that the error names; 0 if it names none.
 int line_of(const std::string& toml) {
   const Status checked = check_key_depth(toml, "f");
   return checked ? 0 : std::stoi(checked.error().message.substr(2));

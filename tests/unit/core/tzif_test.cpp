@@ -71,7 +71,7 @@ TEST(TimeZone, RulesWithoutSummerAndWithOddOffsets) {
 }
 
 TEST(TimeZone, DayOfYearRulesCountLeapDaysAsTheirKindSays) {
-  // J60 is 1 March always; 59 is 1 March in common years and 29 February in leap years.
+  // J60 is always 1 March; 59 is 1 March in common years and 29 February in leap years.
   constexpr std::int64_t k20280229 = 1835395200;
   constexpr std::int64_t k20280301 = k20280229 + 86400;
   EXPECT_EQ(zone_of("AAA0BBB,J60/0,J300/0").at(k20280301).begin_s, k20280301);

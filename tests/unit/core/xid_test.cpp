@@ -36,8 +36,8 @@ TEST(Xid, TheCauseAndTheSeverityOfTheUsualOnes) {
   EXPECT_TRUE(is(54, XidCause::power, XidSeverity::critical));
 }
 
-/// The numbers that the catalog has a use for, and no others.
-/// As "GPU Memory Error Management" of NVIDIA has them: what was set aside successfully waits for a reset.
+/// The numbers that the catalog uses, and no others. As in NVIDIA's "GPU Memory Error Management": memory that was set
+/// aside successfully waits for a reset.
 TEST(Xid, ErrorsOfMemoryAreNeverHealthy) {
   for (const std::uint64_t code : {63U, 94U, 160U, 161U}) EXPECT_EQ(xid_severity(code), XidSeverity::warning) << code;
   for (const std::uint64_t code : {48U, 64U, 95U, 171U, 172U})
@@ -51,7 +51,7 @@ TEST(Xid, TheTableHasEachNumberOfTheCatalog) {
   };
   for (const auto& [first, last] : kUsed)
     for (std::uint64_t code = first; code <= last; ++code) EXPECT_NE(find_xid(code), nullptr) << code;
-  // Its immediate action is to reset the GPU or to restart the machine.
+  // Its immediate action is to reset the GPU or restart the machine.
   for (const std::uint64_t code : {46U, 62U, 64U, 79U, 95U, 109U, 110U, 119U, 120U, 136U, 140U, 143U, 158U})
     EXPECT_EQ(xid_severity(code), XidSeverity::critical) << code;
 }

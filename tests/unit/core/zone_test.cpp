@@ -7,7 +7,7 @@
 namespace vramtrack {
 namespace {
 
-// Seconds of the wall clock, counted as if it were UTC.
+// Seconds on the wall clock, counted as if it were UTC.
 constexpr std::int64_t kSpringGap = 1774751400;     // 2026-03-29 02:30, which Berlin skips
 constexpr std::int64_t kAutumnTwice = 1792895400;   // 2026-10-25 02:30, which Berlin has twice
 constexpr std::int64_t kJulyNoon = 1782907200;      // 2026-07-01 12:00
@@ -39,7 +39,7 @@ TEST(Zone, RepeatedHourGoesOnFromWhereTheLogStands) {
 }
 
 TEST(Zone, CacheHoldsNothingNearAChange) {
-  // Hour by hour over the whole of 2026: a fresh zone, without a cache, must say the same.
+  // Every hour of 2026: a fresh zone, without a cache, must give the same result.
   Zone cached = berlin();
   for (std::int64_t local_s = kJulyNoon - 181 * 86400; local_s < kJulyNoon + 183 * 86400; local_s += 1800) {
     Zone fresh = berlin();

@@ -35,7 +35,7 @@ TEST(Attribution, WithoutProcessesNobodyIsNamed) {
 }
 
 TEST(Attribution, ArrivalsLessDeparturesAreChurn) {
-  // 80 arrived, 20 left, nobody grows: 60 of 60 explained.
+  // 80 arrived, 20 left, none grows: 60 of 60 explained.
   const auto a =
       attribute(60, {{1, 1, "a", 0, 50, false, 0}, {2, 1, "b", 0, 30, false, 0}, {3, 1, "c", 20, 0, false, 0}});
   EXPECT_DOUBLE_EQ(a.churn_share, 1.0);
@@ -50,7 +50,7 @@ TEST(Attribution, AnArrivalThatGrowsIsASuspectForWhatItGrew) {
   EXPECT_DOUBLE_EQ(a.churn_share, 0.3);
 }
 
-/// Workers of one program, each of 5 bytes, at those shares of the time.
+/// Workers of one program, with 5 bytes each, which arrive at these shares of the time.
 std::vector<ProcessGrowth> workers(const std::vector<double>& came_at) {
   std::vector<ProcessGrowth> out;
   for (const double share : came_at) {

@@ -1,5 +1,5 @@
-// Busy series: a leak beneath bursts that are much larger. What creeps between the jumps, and what all quantiles of a
-// block have in common.
+// Busy series: a leak beneath bursts that are much larger. Tests the creep between jumps, and the change that all
+// quantiles of a block have in common.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -22,7 +22,7 @@ namespace {
 constexpr double kCapacity = 48 * kGiB;
 constexpr double kPeriod_s = 10;
 
-/// A server: requests take 256 MiB to 4 GiB each, hold it for a while, and give it back at once. In whole MiB.
+/// A server: requests take 256 MiB to 4 GiB each, hold it for a while, and release it at once. In whole MiB.
 std::vector<double> served(std::uint32_t seed, double hours) {
   std::mt19937 random(seed);
   const auto uniform = [&](double low, double high) {
@@ -88,7 +88,7 @@ TEST(BusySeries, AServerIsNoLeak) {
 
 TEST(BusySeries, ALeakThatCreepsBetweenTheBurstsIsConfirmedSoon) {
   for (std::uint32_t seed = 1; seed <= 12; ++seed) {
-    // 1 GiB an hour beneath bursts of some 4 GiB: half of it is seen between the jumps, 20 hours are left.
+    // 1 GiB per hour beneath bursts of some 4 GiB: half of it is visible between the jumps, and 20 hours remain.
     const Seen seen = judged(with_leak(served(seed, 8), 2 * 3600, kGiB / 3600));
     ASSERT_TRUE(seen.confirmed_s) << seed;
     EXPECT_LE(*seen.confirmed_s, 2 * 3600 + 2 * 3600) << seed;
@@ -110,7 +110,7 @@ TEST(BusySeries, AnAlertOnTheCreepEndsWithItsProgram) {
   EXPECT_EQ(judge->last_end_reason(), "the memory was released");
 }
 
-// The limit of a process falls when another takes memory: below what it held before, but not below what it holds.
+// A process's limit falls when another takes memory: below what it held before, but not below what it holds now.
 TEST(BusySeries, ALowerLimitMakesNoEnd) {
   std::vector<double> used = with_leak(served(4, 9), 3 * 3600, 5 * kMiB / 60);
   const auto judge = find_detector("judge")->make(DetectionConfig{}, kSecondsAndBytes);
@@ -127,8 +127,8 @@ TEST(BusySeries, ALowerLimitMakesNoEnd) {
   }
 }
 
-// Half of the requests' memory comes in segments that are released one by one: no creep, for the falls are as small
-// as the rises.
+// Half of the requests' memory comes in segments that are released one by one: that is not a creep, because the falls
+// are as small as the rises.
 TEST(BusySeries, SmallFallsBalanceSmallRises) {
   std::vector<double> used = served(5, 12);
   double small = 0;
@@ -168,7 +168,7 @@ TEST(CreepTest, WhereSizesAreOneContinuumNothingIsSeparable) {
   }
 }
 
-// A program whose memory rises in small steps and falls at once has jumps in one direction only.
+// A program with memory that rises in small steps and falls at once has jumps in only one direction.
 TEST(CreepTest, ACycleIsNoCreep) {
   Creep creep;
   for (int i = 0; i < 20000; ++i) {
@@ -182,7 +182,7 @@ TEST(DistributionsTest, TellsByHowMuchEveryQuantileHasRisen) {
   std::optional<double> last;
   int told = 0;
   for (int i = 0; i < 20 * 60; ++i) {
-    // Half of each block at 4 GiB, half at 8; from the tenth block on all of it 1 GiB higher.
+    // Half of each block at 4 GiB, half at 8; from the tenth block on, all of it is 1 GiB higher.
     const double used = (i % 2 == 0 ? 4 : 8) * kGiB + (i >= 10 * 60 ? kGiB : 0);
     const auto shift = blocks.observe(Timestamp{from_seconds(10.0 * i)}, used);
     if (!shift) continue;
@@ -197,7 +197,7 @@ TEST(DistributionsTest, TellsByHowMuchEveryQuantileHasRisen) {
 TEST(DistributionsTest, AChangeOfLoadLeavesAQuantileWhereItWas) {
   Distributions blocks;
   for (int i = 0; i < 40 * 60; ++i) {
-    // The high level is there for one sample in two at first, for five in six later.
+    // At first, one sample in two is at the high level; later, five in six.
     const bool high = i < 10 * 60 ? i % 2 == 0 : i % 6 != 0;
     const auto shift = blocks.observe(Timestamp{from_seconds(10.0 * i)}, (high ? 8 : 4) * kGiB);
     EXPECT_EQ(shift.value_or(4 * kGiB), 4 * kGiB);
@@ -209,7 +209,7 @@ TEST(DistributionsTest, ABlockOfFewSamplesSaysNothing) {
   for (int i = 0; i < 1000; ++i) EXPECT_FALSE(blocks.observe(Timestamp{from_seconds(120.0 * i)}, 1 * kGiB));
 }
 
-// The quantiles of a block do not depend on how often it was sampled, except for the samples that were dropped.
+// The quantiles of a block do not depend on how often it was sampled, except for the dropped samples.
 RC_GTEST_PROP(DistributionsTest, ManySamplesSayWhatFewSay, ()) {
   const auto shift_of = [](double period_s, double rise) {
     Distributions blocks;

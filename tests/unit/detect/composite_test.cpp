@@ -34,7 +34,7 @@ TEST(Composite, ALeakIsTheTrendsOpinion) {
   EXPECT_EQ(finding.oom_in_s, trend->finding().oom_in_s);
 }
 
-// The figures of docs/detectors/composite.md: the same leak alone, and after the load of a model.
+// The figures in docs/detectors/composite.md: the same leak alone, and after the load of a model.
 TEST(Composite, TheWorkedExampleOfItsDocument) {
   for (const bool after_a_load : {false, true}) {
     const auto composite = composite_detector.make({}, kSecondsAndBytes);

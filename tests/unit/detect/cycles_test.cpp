@@ -1,4 +1,4 @@
-// What is left after each cycle: runs one after the other, models that are swapped.
+// The memory left after each cycle: runs one after another, models that are swapped.
 #include "detect/cycles.hpp"
 
 #include <gmock/gmock.h>
@@ -97,7 +97,7 @@ TEST(CycleTrend, ALevelThatRoseOnceIsNone) {
   EXPECT_FALSE(stopped) << "nothing is left behind any more";
 }
 
-/// Each run holds 26 GiB more than what the one before left, and leaves 3.9 GiB.
+/// Each run holds 26 GiB on top of the previous runs' leftovers, and leaves 3.9 GiB behind.
 struct Runs {
   CycleJudge judge{DetectionConfig{}, kSecondsAndBytes};
   double t = 0;

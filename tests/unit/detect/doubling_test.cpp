@@ -1,4 +1,4 @@
-// A pool that doubles: JAX and TensorFlow.
+// A pool that doubles, as in JAX and TensorFlow.
 #include "detect/doubling.hpp"
 
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-/// A pool of 64 MiB that doubles whenever what is needed of it, at `rate` MiB/s, exceeds it.
+/// A pool of 64 MiB that doubles whenever its use, which grows at `rate` MiB/s, exceeds it.
 struct Pool {
   DoublingJudge judge{DetectionConfig{}, kSecondsAndBytes};
   double limit = 1872;
@@ -63,7 +63,7 @@ TEST(DoublingJudge, APoolThatIsUsedUpAtOneRateIsALeak) {
   const Finding f = pool.judge.finding();
   EXPECT_NEAR(f.growth_bytes_per_s.mid, 2 * kMiB, 0.3 * kMiB);
   ASSERT_TRUE(f.oom_in_s);
-  // What is needed meets 6000 - 616 + 64 MiB at 2 MiB/s.
+  // The use reaches 6000 - 616 + 64 MiB at 2 MiB/s.
   EXPECT_NEAR(f.oom_in_s->mid, (6000 - 616 + 64) / 2.0 - 500, 60);
   EXPECT_THAT(f.because, HasSubstr("grows like a doubling pool"));
   EXPECT_THAT(f.because, HasSubstr("; 1 doubling left"));

@@ -1,4 +1,4 @@
-// What earlier runs say of a rise: the envelope, the words' sizes, and what becomes of the judge's verdict with them.
+// What earlier runs show about a rise: the envelope, the words' weights, and their effect on the judge's verdict.
 #include "detect/experience.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ FinishedRun run_of(const Shape& bytes, double duration_s, double begin_s, bool l
   return curve.run(at(begin_s), at(begin_s + duration_s), leaked, false, true);
 }
 
-/// `n` runs, a day apart, each a little different.
+/// `n` runs, a day apart, each slightly different.
 Program program_of(const Shape& bytes, double duration_s, int n, bool leaked = false) {
   Program program;
   for (int i = 0; i < n; ++i)
@@ -36,11 +36,11 @@ Program program_of(const Shape& bytes, double duration_s, int n, bool leaked = f
   return program;
 }
 
-/// Straight to 12 GiB in 20 minutes, and then at rest: what a stranger's judge suspects.
+/// Straight to 12 GiB in 20 minutes, then level: a judge without experience suspects it.
 double warm_up(double t) {
   return 1 * kGiB + 11 * kGiB * std::min(1.0, t / 1200);
 }
-/// The same, and from the first hour on a leak.
+/// The same, with a leak from the first hour on.
 double leak_later(double t) {
   return warm_up(t) + std::max(0.0, t - 3600) * 2 * kMiB;
 }
@@ -70,7 +70,7 @@ Watched watch(const Shape& bytes, double duration_s, const Program* program, dou
   return out;
 }
 
-// A straight rise of hours may be the first morning of a daily load, unless earlier runs or days say otherwise.
+// A straight rise of hours may be the first morning of a daily load, unless earlier runs or days show otherwise.
 TEST(FirstMorning, IsNoneWhereEarlierRunsStoodStillAtThatAge) {
   const auto slow_leak = [](double t) { return warm_up(t) + std::max(0.0, t - 7200) * 0.6 * kMiB; };
   const Watched stranger = watch(slow_leak, 4 * 3600, nullptr, 80 * kGiB);
@@ -101,7 +101,7 @@ TEST(RunCurve, KeepsTheHighestFloorUpToEachAge) {
   EXPECT_NEAR(run.peak_bytes, 20 * kGiB, 1 * kMiB);
   EXPECT_NEAR(run.warm_up_s, 1200, 90);
   ASSERT_EQ(run.points, 9U);  // 15 s x 2^8 = 3840 s
-  // At 960 s the ramp is at 1 + 11 x 0.8 GiB; the last sixteenth's floor is a minute old.
+  // At 960 s the ramp is at 1 + 11 x 0.8 GiB; the floor of the last sixteenth is a minute old.
   EXPECT_NEAR(static_cast<double>(run.floor_bytes[6]), 9.8 * kGiB, 0.6 * kGiB);
   EXPECT_NEAR(static_cast<double>(run.floor_bytes[8]), 12 * kGiB, 1 * kMiB);
 }
@@ -171,13 +171,13 @@ TEST(ProgramExperience, SaysWhereARiseLies) {
   EXPECT_EQ(inside.kind, Kind::inside);
   EXPECT_NEAR(inside.familiar, 0.75 * 0.5 * (1 - 0.0437) / 0.0437, 0.2);
   EXPECT_TRUE(inside.explains());
-  // They were at rest then: below the level they had, but they did not rise.
+  // They were level at that age: below the level they had, but they did not rise.
   EXPECT_EQ(three.word({at(3000), at(3500), 6 * kGiB, 2 * kGiB}, at(0)).kind, Kind::below);
   const ExperienceWord left = three.word({at(2400), at(3500), 12 * kGiB, 3 * kGiB}, at(0));
   EXPECT_EQ(left.kind, Kind::left);
   EXPECT_GT(left.odds, 3);
   EXPECT_LE(left.odds, 16);
-  // Nobody lived as long: no word on the level.
+  // No run lived that long, so there is no word on the level.
   EXPECT_EQ(three.word({at(40000), at(50000), 6 * kGiB, 2 * kGiB}, at(0)).kind, Kind::none);
   EXPECT_EQ(three.describe(inside, kSecondsAndBytes)
                 .find("; 3 earlier runs of this program settled at 12.0 GiB after 20 min"),
@@ -193,7 +193,7 @@ TEST(ProgramExperience, OfRunsThatLeakedSpeaksForALeak) {
   EXPECT_EQ(word.familiar, 0);
 }
 
-/// A daily load: from 8 to 13 GiB between 6 and 11 o'clock, and back in the evening.
+/// A daily load: from 8 to 13 GiB between 6 and 11 o'clock, and back down in the evening.
 double daily(double t) {
   const double hour = std::fmod(t / 3600, 24);
   if (hour < 6 || hour > 22) return 8 * kGiB;
@@ -213,10 +213,10 @@ TEST(Days, KnowAMorningLikeThoseBefore) {
   const Days::Seen seen = days_of(daily, 72 * h + 10 * h).like(morning);
   EXPECT_EQ(seen.known, 3);
   EXPECT_EQ(seen.alike, 3);
-  // At night nobody rose; nor did it ever rise to twice the level, or within an hour.
+  // At night nothing rose; nor did the series ever rise to twice the level, or within an hour.
   EXPECT_EQ(days_of(daily, 96 * h).like({at(92 * h), at(95 * h), 8 * kGiB, 2 * kGiB}).alike, 0);
   EXPECT_EQ(days_of(daily, 82 * h).like({at(78 * h), at(82 * h), 8 * kGiB, 9 * kGiB}).alike, 0);
-  // A leak that filled the memory every day and was not given back is not a day.
+  // A leak that fills the memory every day and never releases it does not count as a day.
   EXPECT_EQ(days_of([](double t) { return 4 * kGiB + t * 20000; }, 82 * h)
                 .like({at(78 * h), at(82 * h), 9 * kGiB, 0.2 * kGiB})
                 .alike,
@@ -235,7 +235,7 @@ TEST(Days, OfAWeekAreKept) {
 }
 
 TEST(JudgeWithExperience, AMorningLikeYesterdaysIsNone) {
-  // Yesterday's level was a little lower: today's is new territory, and as straight as a leak.
+  // Yesterday's level was slightly lower: today's is new territory, and as straight as a leak.
   const Shape load = [](double t) {
     return 8 * kGiB + (daily(t) - 8 * kGiB) * (1 + 0.25 * std::floor(t / kSecondsPerDay));
   };
@@ -278,7 +278,7 @@ RC_GTEST_PROP(ProgramExperience, ItsWordsAreBounded, ()) {
 }
 
 TEST(JudgeWithExperience, AWarmUpThatAlarmsForAStrangerIsOneWithHealthyPredecessors) {
-  // To 20 of 24 GiB, straight and for an hour: it looks like a leak the first time.
+  // Up to 20 of 24 GiB, straight and for an hour: the first time, it looks like a leak.
   const Shape ramp = [](double t) { return 2 * kGiB + 18 * kGiB * std::min(1.0, t / 3600); };
   EXPECT_TRUE(watch(ramp, 7200, nullptr).raised_s);
   for (const int runs : {3, 10}) {
@@ -292,7 +292,7 @@ TEST(JudgeWithExperience, AWarmUpThatAlarmsForAStrangerIsOneWithHealthyPredecess
 }
 
 TEST(JudgeWithExperience, ALeakAboveHealthyPredecessorsIsConfirmedSooner) {
-  // A slow one that begins with the end of the warm-up, so that a stranger's might be one more ramp.
+  // A slow leak that begins at the end of the warm-up, so that without experience it might be one more ramp.
   const Shape healthy = [](double t) { return 1 * kGiB + 7 * kGiB * std::min(1.0, t / 600); };
   const Shape leak = [&](double t) { return healthy(t) + std::max(0.0, t - 600) * 0.8 * kMiB; };
   const Watched stranger = watch(leak, 5 * 3600, nullptr);

@@ -1,4 +1,4 @@
-// Facts beside the curve: what a load is, and what the judge makes of it.
+// Facts other than the curve: the definition of a load, and its use by the judge.
 #include "detect/facts.hpp"
 
 #include <gmock/gmock.h>
@@ -92,7 +92,7 @@ TEST(Facts, NothingIsReadIntoWhatWasNotSeen) {
   facts.busy(at(600), 0);
   facts.busy(at(615), 0);
   EXPECT_FALSE(facts.load(at(0), at(0), at(615), kGiB, false));
-  // Another program has come: how busy the GPU is no longer says what this one does.
+  // Another program has started: the load of the GPU no longer shows whether this one works.
   facts.forget_busy();
   EXPECT_FALSE(facts.load(at(0), at(600), at(615), kGiB, false));
 }
@@ -122,7 +122,7 @@ struct Watched {
   Finding last;
 };
 
-/// An 80 GiB card, read every 15 s. `busy` below 0: not reported. `age_s`: of the program when the watch begins, if
+/// An 80 GiB card, read every 15 s. `busy` below 0: not reported. `age_s`: the program's age when the watch begins, if
 /// known.
 Watched watch(const std::function<double(double)>& bytes, double duration_s, const std::function<double(double)>& busy,
               ProgramKind kind = ProgramKind::unknown, std::optional<double> age_s = {}) {
@@ -183,7 +183,7 @@ TEST(Loading, ALeakThatFollowsIsFound) {
 }
 
 TEST(Loading, AProgramThatWorksWhileItGrowsIsNotLoading) {
-  // From its first minute on, until the card is full after an hour.
+  // From the first minute on, until the card is full after an hour.
   const auto leak = [](double s) { return (0.5 + 80 * s / 3600) * kGiB; };
   const Watched working = watch(leak, 3500, [](double) { return 0.9; });
   const Watched unknown = watch(leak, 3500, [](double) { return -1.0; });
@@ -198,13 +198,13 @@ TEST(Loading, WeightsAreConvertedByTheGpuThatTheyAreLoadedTo) {
 }
 
 TEST(Loading, AProgramThatWorkedBeforeHasItsWeights) {
-  // Five quiet minutes at work, then two thirds of the card in 20 minutes.
+  // Five minutes of work without growth, then two thirds of the card in 20 minutes.
   const auto leak = [](double s) { return (8 + 60 * std::clamp((s - 300) / 1200, 0.0, 1.0)) * kGiB; };
   EXPECT_TRUE(watch([&](double s) { return s < 15 ? kGiB : leak(s); }, 1800, [](double) { return 0.9; }).raised_s);
 }
 
 TEST(Loading, BeginsWithItsProgramAndNotWithTheFirstSampleOfTheJudge) {
-  // 18 GiB in 18 minutes, of which the judge sees all but the first three; 2 GiB are somebody else's.
+  // 18 GiB in 18 minutes, all but the first three of which the judge sees; 2 GiB belong to another program.
   const auto raised = [](bool told) {
     const auto judge = find_detector("judge")->make({}, kSecondsAndBytes);
     judge->set_limit(24 * kGiB);
@@ -221,7 +221,7 @@ TEST(Loading, BeginsWithItsProgramAndNotWithTheFirstSampleOfTheJudge) {
 }
 
 TEST(Loading, IsSeenAsOneByAWatchThatBeginsInItsMiddle) {
-  // The program began three minutes before the watch: it holds 7.5 GiB already, and loads 50 more in 17 minutes.
+  // The program began three minutes before the watch: it already holds 7.5 GiB, and loads 50 more in 17 minutes.
   const auto rest = [](double s) { return load(s + 180 + 90); };
   const auto unknown = [](double) { return -1.0; };
   const Watched known = watch(rest, 7200, unknown, ProgramKind::unknown, 180);
@@ -235,7 +235,7 @@ TEST(Loading, IsSeenAsOneByAWatchThatBeginsInItsMiddle) {
 }
 
 TEST(Loading, AProgramThatHasRunForHoursIsNotInItsFirstPartOfLife) {
-  // From when the watch begins on, until the card is full after an hour.
+  // From the start of the watch on, until the card is full after an hour.
   const auto leak = [](double s) { return (0.5 + 80 * s / 3600) * kGiB; };
   const auto raised_s = [&](std::optional<double> age_s) {
     return watch(
@@ -253,7 +253,7 @@ TEST(Loading, ALeakOfAProgramThatNeverWorksIsFoundBeforeTheMemoryIsFull) {
 }
 
 TEST(Mornings, AreOnlyWhereThereAreClients) {
-  // 70 GiB in 12 hours, straight, in the first day of the series; its load was over in the first minute.
+  // 70 GiB in 12 hours, straight, on the first day of the series; its load ended in the first minute.
   const auto rise = [](double s) { return (s < 60 ? 0.3 : 5 + 70 * std::max(0.0, s - 3600) / 43200) * kGiB; };
   const auto raised_s = [&](ProgramKind kind) {
     return watch(

@@ -1,4 +1,4 @@
-// Growth that is fast and clean, growth below an earlier level, and what is said of a growth while it continues.
+// Growth that is fast and clean, growth below an earlier level, and the reports about a growth while it continues.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -24,8 +24,8 @@ struct Raised {
   std::optional<double> confirmed_s;
 };
 
-/// Feeds `used_bytes` to the judge until it meets the limit; `look` after each sample. A suspicion before `from_s` does
-/// not count. `works`: it is known that the program works all the time, so that its growth is not a load.
+/// Feeds `used_bytes` to the judge until it reaches the limit; calls `look` after each sample. A suspicion before
+/// `from_s` does not count. `works`: the program is known to work all the time, so that its growth is not a load.
 Raised feed(const Shape& used_bytes, double until_s, double period_s, double limit_bytes, const Look& look = {},
             double from_s = 0, bool works = false) {
   const auto judge = find_detector("judge")->make(DetectionConfig{}, kSecondsAndBytes);
@@ -58,9 +58,9 @@ TEST(FastGrowth, IsToldFromTheFirstMinuteWithItsRateAndItsEndIfItGoesOn) {
        });
 }
 
-// Clean growth that ends after ten minutes to two hours is confirmed by half of its life, whatever its rate and the
-// period, if the program is known to work. By the curve alone, the first half hour of a program may be a load; so may
-// what would fill two thirds of the memory in that time though the program works.
+// Clean growth that ends after ten minutes to two hours is confirmed by half of its life, at any rate and period, if
+// the program is known to work. Judged by the curve alone, the first half hour of a program may be a load; so may
+// growth that would fill two thirds of the memory in that time although the program works.
 RC_GTEST_PROP(FastGrowth, IsConfirmedByHalfOfItsLife, ()) {
   const double life_s = *rc::gen::inRange(600, 7200);
   const double period_s = *rc::gen::element(1.0, 2.0, 5.0, 10.0);
@@ -72,16 +72,16 @@ RC_GTEST_PROP(FastGrowth, IsConfirmedByHalfOfItsLife, ()) {
   constexpr double kLongestLoad_s = 36 * 60;
   const bool may_convert = rate * kLongestLoad_s >= limit_gib * kGiB * 2 / 3;
   RC_ASSERT(raised_s.has_value() || (may_convert && life_s < 2900));
-  // Two looks of the scale that decides: a bucket is a thirtieth of what has passed by then, and 10 s at the least.
+  // Two buckets of the deciding scale: a bucket is a thirtieth of the elapsed time, but at least 10 s.
   const double looks_s = std::max(life_s / 30, 20 + 2 * period_s);
   RC_ASSERT(may_convert || *raised_s <= 0.5 * life_s + looks_s);
   const auto by_curve_s = feed(grows, life_s, period_s, limit_gib * kGiB).confirmed_s;
   RC_ASSERT(life_s < 2900 || by_curve_s.has_value());
-  // While it may be a load, a level is looked at every other time that it closes.
+  // While it may be a load, a level is checked only every other time that a bucket closes.
   RC_ASSERT(!by_curve_s || *by_curve_s <= std::max(0.5 * life_s, kLongestLoad_s) + 4 * looks_s);
 }
 
-// Non-decreasing, by increments of any sizes: it rises, stands or has jumped, and never comes back.
+// A non-decreasing series, with increments of any size: it rises, stands still or jumps, and never falls.
 RC_GTEST_PROP(MonotoneSeries, IsNeverCalledCycling, ()) {
   const auto rises = *rc::gen::container<std::vector<int>>(600, rc::gen::element(0, 0, 1, 8, 64, 900));
   const double period_s = *rc::gen::element(1.0, 5.0, 10.0, 60.0);
@@ -117,7 +117,7 @@ TEST(EarlierLevel, ALeakBelowAPlateauIsSuspectedEarlyAndConfirmedInTime) {
       ASSERT_TRUE(raised.suspected_s && raised.confirmed_s)
           << c.plateau_gib << " to " << c.fall_to_gib << " at " << period_s << " s";
       EXPECT_LT(*raised.suspected_s, kFall_s + 0.45 * life_s) << c.plateau_gib << " to " << c.fall_to_gib;
-      // A quarter of the life, or an hour, is left at the latest.
+      // At the latest, a quarter of the life, or an hour, is left.
       EXPECT_LT(*raised.confirmed_s, kFall_s + std::max(0.8 * life_s, life_s - 3600)) << c.plateau_gib;
     }
 }
@@ -137,7 +137,7 @@ TEST(EarlierLevel, CyclesOfAnyKindStillHoldAgainstTheNext) {
   }
 }
 
-// What ruled a rival out rules it out as long as the growth continues; only windows forget.
+// A rival that has been ruled out stays so as long as the growth continues; only windows forget.
 RC_GTEST_PROP(Confidence, FallsByAtMostTwoHundredthsWhileTheSameGrowthGoesOn, ()) {
   const KinkedGrowth growth;
   double highest = 0;
@@ -153,14 +153,14 @@ RC_GTEST_PROP(Confidence, FallsByAtMostTwoHundredthsWhileTheSameGrowthGoesOn, ()
        });
 }
 
-/// A load of a minute and a half, a standstill, and from the tenth minute on 120 MiB/min, as drivers report it.
+/// A load of a minute and a half, a standstill, and 120 MiB/min from the tenth minute on, as drivers report it.
 double readme_mib(double t) {
   const double loaded = 500 + 15000 * std::clamp((t - 30) / 90, 0.0, 1.0);
   return std::floor(loaded + 2 * std::max(0.0, t - 600) + 15 * std::sin(t) * std::sin(t / 7));
 }
 
-// Whatever scale shows it: one onset, one probability that does not sink, the R2 of the line that is shown, and an end
-// that is known ever better.
+// Whichever scale shows it: one onset, one probability that does not fall, the R2 of the line that is shown, and a
+// forecast of the end that becomes ever more precise.
 TEST(OneGrowth, IsToldAsOneStoryAtEachMinute) {
   std::optional<Timestamp> onset;
   double highest = 0;
@@ -178,7 +178,7 @@ TEST(OneGrowth, IsToldAsOneStoryAtEachMinute) {
          EXPECT_GE(f.r_squared, t < 1800 ? 0.8 : 0.98) << t << " s";
          EXPECT_NEAR(f.growth_bytes_per_s.mid, 2 * kMiB, 0.1 * kMiB) << t << " s";
          highest = std::max(highest, f.confidence);
-         if (!f.oom_in_s || f.oom_in_s->mid < 600) return;  // ratios say little of the last minutes
+         if (!f.oom_in_s || f.oom_in_s->mid < 600) return;  // in the last minutes, ratios are meaningless
          const double width = std::log(f.oom_in_s->high / f.oom_in_s->low);
          EXPECT_LE(width, 1.3 * narrowest) << t << " s";
          narrowest = std::min(narrowest, width);
@@ -186,8 +186,8 @@ TEST(OneGrowth, IsToldAsOneStoryAtEachMinute) {
   EXPECT_TRUE(onset);
 }
 
-// Eight minutes of load and fifty of a slower leak in the same program, at whatever period: the load is one growth, the
-// leak another, with its own onset.
+// Eight minutes of load and fifty of a slower leak in the same program, at any period: the load is one growth, the leak
+// another, with an onset of its own.
 TEST(OneGrowth, ALeakThatFollowsALoadHasItsOwnOnset) {
   for (const double period_s : {2.0, 5.0, 15.0}) {
     Finding last;
@@ -209,8 +209,8 @@ TEST(OneGrowth, ALeakThatFollowsALoadHasItsOwnOnset) {
   }
 }
 
-// What settles bends all the way: its tail is not growth of its own.
-// A coarser scale's bucket in which a growth began holds the load before it, too.
+// A series that levels off bends all the way: its tail is not a growth of its own. In a coarser scale, the bucket in
+// which a growth began also contains the load before it.
 TEST(OneGrowth, TheLoadBeforeItIsNoPartOfItsRateAtAnyScale) {
   constexpr double kRate = 86 * kMiB / kSecondsPerMinute;
   const auto with_load = [](double t) { return (t < 16 ? 1 + 22 * t / 8 : 60) * kGiB + kRate * t; };
@@ -237,8 +237,8 @@ TEST(OneGrowth, TheTailOfASettlingRiseIsNoLeak) {
   }
 }
 
-// A program that is young and rises straight from its start may load, whatever it holds already; one that works does
-// so only at once and fast, and a slow rise is none.
+// A young program that rises straight from its start may be loading, whatever it already holds; one that works may be
+// loading only at its start and fast, and a slow rise is not a load.
 TEST(OneGrowth, MayBeALoadThatDoesNotFit) {
   bool may_load = false;
   const Look look = [&](double, const Detector& judge) { may_load = judge.may_be_loading(); };

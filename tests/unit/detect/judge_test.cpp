@@ -1,5 +1,5 @@
-// The judge's promises: what it must catch and when, what it must leave alone, and the properties that hold for
-// any series. Figures are in bytes and seconds; shapes are written out so that answers can be checked by hand.
+// The judge's promises: what it must detect and when, what it must ignore, and the properties of any series. Figures
+// are in bytes and seconds; shapes are written out so that answers can be checked by hand.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -65,7 +65,7 @@ TEST_P(PeriodTest, FiftyMiBAMinuteIsSuspectedWithinTwentyMinutesAndConfirmedWith
     const Outcome o = watch([](double t) { return 12 * kGiB + 50 * kMiB / 60 * t + 20 * kMiB * noise(t); }, 3600,
                             GetParam(), card * kGiB);
     EXPECT_EQ(o.raised_s.has_value(), card < 80) << card << " GiB";
-    // Never before the documents' 20 samples.
+    // Never before the 20 samples that the documents require.
     ASSERT_TRUE(o.suspected_s);
     EXPECT_LE(*o.suspected_s, 20 * std::max(60.0, GetParam())) << card << " GiB";
     EXPECT_EQ(o.last.because.find("may be the morning of a daily load") == std::string::npos, o.last.leak)
@@ -78,7 +78,7 @@ TEST_P(PeriodTest, FiftyMiBAMinuteIsSuspectedWithinTwentyMinutesAndConfirmedWith
 INSTANTIATE_TEST_SUITE_P(Periods, PeriodTest, testing::Values(1.0, 5.0, 10.0, 30.0, 60.0),
                          [](const auto& each) { return std::to_string(static_cast<int>(each.param)) + "_s"; });
 
-// 12.4 MB/min, under their 1 MB/s floor: half of the day may be a morning, more is a leak.
+// 12.4 MB/min, under their floor of 1 MB/s: half a day of it may be a morning, more is a leak.
 TEST(Judge, TheDocumentsOwnExampleIsSuspectedAndConfirmed) {
   const Outcome o = watch([](double t) { return 12 * kGiB + 12.4 * kMiB / 60 * t; }, 14 * 3600, 5);
   ASSERT_TRUE(o.suspected_s && o.raised_s);
@@ -108,7 +108,7 @@ TEST(Judge, TheIntervalOfTheRateIsNarrowAndHoldsIt) {
 }
 
 TEST(Judge, ForetellsTheEndOfALinearLeakWithinItsInterval) {
-  // From 12 to 24 GiB at 64 MiB/min: 192 min. Half-way the rest is 96 min.
+  // From 12 to 24 GiB at 64 MiB/min takes 192 min. Half-way, 96 min remain.
   const Outcome o = watch([](double t) { return 12 * kGiB + 64 * kMiB / 60 * t; }, 96 * 60, 5);
   ASSERT_TRUE(o.last.oom_in_s);
   EXPECT_NEAR(o.last.oom_in_s->mid, 96 * 60, 5 * 60);
@@ -117,7 +117,7 @@ TEST(Judge, ForetellsTheEndOfALinearLeakWithinItsInterval) {
 }
 
 TEST(Judge, AnAcceleratingLeakEndsSoonerThanTheLineSays) {
-  // 12 GiB of headroom used up as (t / 2 h)^2: at 90 min 6.75 GiB are gone, 30 min are left; the line says 70.
+  // 12 GiB of headroom used up as (t / 2 h)^2: at 90 min 6.75 GiB are gone and 30 min remain; a line predicts 70.
   const Outcome o = watch([](double t) { return 12 * kGiB + 12 * kGiB * std::pow(t / 7200, 2); }, 5400, 5);
   ASSERT_TRUE(o.last.leak);
   ASSERT_TRUE(o.last.oom_in_s);
@@ -137,7 +137,7 @@ TEST(Judge, ARegularStaircaseIsAStepIncrease) {
 }
 
 TEST(Judge, ASawtoothWithARisingFloorIsCyclic) {
-  // 3 GiB every two minutes, 100 MiB of which stay.
+  // 3 GiB every two minutes, of which 100 MiB stay.
   const Outcome o =
       watch([](double t) { return 6 * kGiB + 100 * kMiB * std::floor(t / 120) + 3 * kGiB * std::fmod(t, 120) / 120; },
             2 * 3600, 1);
@@ -215,7 +215,7 @@ TEST(Judge, ALeakThatTurnsRoundIsWithdrawnAndForetellsNothing) {
 }
 
 TEST(Judge, WhatStillGrowsAfterAJumpHasARate) {
-  // Two runs of one program, which loads a model in two steps and then grows by 177 MiB/min.
+  // Two runs of one program that loads a model in two steps and then grows by 177 MiB/min.
   const Shape shape = [](double t) {
     const double of_run = std::fmod(t, 3420);
     return of_run < 30 ? 1152 * kMiB : of_run < 120 ? 5801 * kMiB : (11'600 + 177 * (of_run - 120) / 60) * kMiB;
@@ -256,7 +256,7 @@ TEST(Judge, GrowthBeyondTheHorizonIsSlowGrowthAndNoAlarm) {
 }
 
 TEST(Judge, SlowGrowthIsAnAlertOnceItsEndComesWithinTheHorizon) {
-  // 8 days to the end: no alert on the first of them.
+  // 8 days to the end: no alert on the first day.
   const auto rise = [](double t) { return 12 * kGiB + 12 * kGiB * t / (8 * 86400); };
   EXPECT_EQ(watch(rise, 20 * 3600, 60).last.state, State::slow_growth);
   const Outcome o = watch(rise, 2 * 86400, 60);
@@ -269,7 +269,7 @@ TEST(Judge, SlowGrowthIsAnAlertOnceItsEndComesWithinTheHorizon) {
   EXPECT_GT(o.last.oom_in_s->mid, 5 * 86400);
 }
 
-// A load of 30 GiB on top of a leak that would last for days is not a leak of 30 GiB an hour.
+// A load of 30 GiB on top of a leak that could continue for days is not a leak of 30 GiB per hour.
 TEST(Judge, AJumpIsNoPartOfTheGrowthBeforeIt) {
   const Outcome o = watch(
       [](double t) {
@@ -279,7 +279,7 @@ TEST(Judge, AJumpIsNoPartOfTheGrowthBeforeIt) {
   EXPECT_FALSE(o.raised_s) << o.at_raise.because;
 }
 
-// A load in pieces raises what it raises; a leak that would last for a month does not hold the alert.
+// A load in pieces may raise an alert; a leak that could continue for a month must not keep it active.
 TEST(Judge, GrowthBeyondTheHorizonHoldsNoAlert) {
   const Outcome o = watch(
       [](double t) {
@@ -297,7 +297,7 @@ TEST(Judge, FewSamplesAreTooShort) {
   EXPECT_FALSE(o.last.leak);
 }
 
-/// Two judges fed alike except for a transformation agree on when to alert.
+/// Two judges with equal input except for a transformation agree on when to alert.
 void expect_same_alerts(const std::vector<double>& bytes, double period_s,
                         const std::function<void(Detector&, double, double)>& other) {
   const auto plain = find_detector("judge")->make({}, kSecondsAndBytes);
@@ -310,7 +310,7 @@ void expect_same_alerts(const std::vector<double>& bytes, double period_s,
   }
 }
 
-/// A leak, a sawtooth or a walk, of whole MiB.
+/// A leak, a sawtooth or a walk, in whole MiB.
 std::vector<double> any_series() {
   const auto kind = *rc::gen::inRange(0, 3);
   const double rate = *rc::gen::inRange(1, 40);

@@ -43,7 +43,7 @@ TEST(BrokenLine, WithAnotherKnotLeavesMore) {
   EXPECT_GT(squares_with_knot(t, y, 50), 10 * kink->squares);
 }
 
-/// By the normal equations of 1, t and the hinge, made orthogonal one after the other.
+/// Uses the normal equations of 1, t and the hinge, made orthogonal one after another.
 double least_squares(const std::vector<double>& t, const std::vector<double>& y, double knot_s) {
   std::vector<std::vector<long double>> basis(3, std::vector<long double>(t.size(), 1));
   std::vector<long double> left(y.begin(), y.end());
@@ -93,8 +93,8 @@ TEST(BrokenLine, MoreParametersMustEarnTheirPlace) {
   EXPECT_FALSE(explains_better(1e-9, 1e-3, 1, 20, 4)) << "nothing is left to explain";
 }
 
-/// A series that holds `base`, then rises at a constant rate to the limit: the end is headroom / rate at every look,
-/// though the windows of coarser scales reach back over the moment at which the growth began.
+/// A series that holds `base`, then rises at a constant rate to the limit: the forecast is headroom / rate at every
+/// sample, although the windows of coarser scales reach back beyond the moment at which the growth began.
 RC_GTEST_PROP(KinkedLines, AreForetoldByTheirLaterRate, ()) {
   const KinkedGrowth growth;
   const auto& [flat_s, life_s, period_s, base_gib, limit_gib] = growth;
@@ -103,7 +103,7 @@ RC_GTEST_PROP(KinkedLines, AreForetoldByTheirLaterRate, ()) {
   int looks = 0;
   for (double s = 0; s < flat_s + life_s; s += period_s) {
     judge->observe(Timestamp(from_seconds(1.7e9 + s)), growth.used_bytes(s));
-    // Before that, samples are so few that it matters where in its bucket each one lies.
+    // Earlier, samples are so few that the position of each one in its bucket matters.
     if (!judge->alerting() || std::fmod(s, 120) >= period_s || s - flat_s < 20 * period_s) continue;
     const auto foretold = judge->finding().oom_in_s;
     if (!foretold) continue;

@@ -9,7 +9,7 @@
 
 namespace vramtrack {
 
-/// REQUIRES: made within a property of RapidCheck, which draws its figures.
+/// REQUIRES: created within a RapidCheck property, which draws its figures.
 struct KinkedGrowth {
   double flat_s = *rc::gen::inRange(0, 3600);
   double life_s = *rc::gen::inRange(1800, 36000);  ///< from the onset to the limit

@@ -14,7 +14,7 @@ namespace {
 
 using Kind = LifetimesWord::Kind;
 
-/// A line that allocates `rate(t)` bytes each second, of which share `left(age)` is live.
+/// A line that allocates `rate(t)` bytes per second, of which the share `left(age)` is still live.
 struct Line {
   std::string site;
   std::function<double(double t)> rate;
@@ -27,7 +27,7 @@ double all(double) {
   return 1;
 }
 
-/// What is reported about the growth of the lines from `start` on, when all reports of them explain it.
+/// The word on the growth of the lines since `start`, if all reports about them explain it.
 LifetimesWord word(const std::vector<Line>& lines, double start, double end, double unseen_bytes = 0) {
   Lifetimes lifetimes;
   double then = 0, now = 0;
@@ -74,7 +74,7 @@ TEST(Lifetimes, MoreAndMoreThatIsSoonGivenBackIsLoad) {
     EXPECT_TRUE(said.denies());
     EXPECT_EQ(said.odds(), 0);
   }
-  // A life of hours looks like no end at first: nothing is said.
+  // At first, a life of hours looks like one without an end: there is no word.
   const Line sessions{"serve.py:9 batch", [](double t) { return t * 1e4; }, dying(7200)};
   EXPECT_EQ(word({sessions}, 600, 3600).kind, Kind::none);
 }
@@ -92,13 +92,13 @@ TEST(Lifetimes, LinesThatDoNotExplainTheRiseSayNothing) {
   const double grown = 600 * 4e6;
   EXPECT_EQ(word({leak}, 600, 1200, 0.5 * grown).kind, Kind::stays);
   EXPECT_EQ(word({leak}, 600, 1200, 1.5 * grown).kind, Kind::none);
-  // Much that comes and goes does not explain another's growth.
+  // A large turnover does not explain another line's growth.
   const Line passes{"b.py:2", [](double) { return 1e9; }, [](double age) { return age < 60 ? 1 : 0; }};
   EXPECT_EQ(word({passes}, 600, 1200, 1e9).kind, Kind::none);
   EXPECT_EQ(word({passes, leak}, 600, 1200).site, "train.py:57 step");
 }
 
-/// Memory below the libraries: only its sum is known, so that nothing distinguishes it from a load or a leak.
+/// Memory below the libraries: only its sum is known, so it cannot be distinguished from a load or a leak.
 TEST(Lifetimes, ALineWithoutAgesExplainsNothing) {
   const Line load{"serve.py:9 batch", [](double t) { return t * 1e4; }, [](double age) { return std::exp(-age / 30); }};
   Lifetimes lifetimes;

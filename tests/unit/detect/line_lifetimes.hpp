@@ -10,7 +10,7 @@
 
 namespace vramtrack {
 
-/// A line that allocates `rate(t)` bytes each second, of which share `left(age)` is live. Times and ages in seconds.
+/// A line that allocates `rate(t)` bytes per second, of which the share `left(age)` is live. Times and ages in seconds.
 inline SiteLifetimes line_lifetimes(std::string site, double now_s, const std::function<double(double)>& rate,
                                     const std::function<double(double)>& left) {
   SiteLifetimes out{std::move(site), 0, 0, 0, now_s, {}};

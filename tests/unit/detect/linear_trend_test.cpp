@@ -22,7 +22,7 @@ double noise(int i) {
   return 2 * std::fmod(std::abs(std::sin(i * 12.9898) * 43758.5453), 1.0) - 1;
 }
 
-// The example of docs/detectors/linear_trend.md: 24 GiB, 8 GiB used, 2 MiB/s, a sample a second, 10 minutes.
+// The example in docs/detectors/linear_trend.md: 24 GiB, 8 GiB used, 2 MiB/s, one sample per second, 10 minutes.
 TEST(LinearTrend, TheWorkedExampleOfItsDocument) {
   const auto detector = make_linear_trend({}, kSecondsAndBytes);
   detector->set_limit(24 * kGiB);
@@ -43,7 +43,7 @@ TEST(LinearTrend, TheWorkedExampleOfItsDocument) {
   EXPECT_EQ(finding.because, "slope 120.0 MiB/min, R2 1.00 over 10 min, 601 samples");
 }
 
-// The five points of its document, in MiB: every factor of the confidence by hand.
+// The five points in its document, in MiB: every factor of the confidence by hand.
 TEST(LinearTrend, TheConfidenceOfFivePointsByHand) {
   TrendWindow window(64);
   const double mib[] = {2, 4, 5, 4, 5};
@@ -54,7 +54,7 @@ TEST(LinearTrend, TheConfidenceOfFivePointsByHand) {
   EXPECT_EQ(trend.fit.autocorrelation, 0);               // 1 - 4.84 / 4.8 is negative
   EXPECT_NEAR(trend.fit.slope_se, 0.28284 * kMiB, 10);   // sqrt(2.4 / 3 / 10)
   EXPECT_NEAR(trend.fit.p_value, 0.06201, 1e-5);         // T = 2.1213 with 3 degrees of freedom
-  EXPECT_EQ(trend.recent_share, 1);                      // the last third, 4 to 5, rises by 1 a second
+  EXPECT_EQ(trend.recent_share, 1);                      // the last third, 4 to 5, rises by 1 per second
   EXPECT_NEAR(trend.confidence, 0.6228, 1e-4);           // 0.9380 * 0.7746 * 0.6 / 0.7
 }
 
@@ -84,7 +84,7 @@ TEST(LinearTrend, TheLeastSlopeBinds) {
   config.min_slope_mb_per_sec = 0.1;
   const auto detector = make_linear_trend(config, kSecondsAndBytes);
   for (int i = 0; i <= 600; ++i) detector->observe(at(i), kGiB + 0.2 * kMiB * i);
-  EXPECT_TRUE(detector->alerting());  // the documents' own 12.4 MB/min, once asked for
+  EXPECT_TRUE(detector->alerting());  // the documents' own 12.4 MB/min, if requested
 }
 
 TEST(LinearTrend, RSquaredAndTheConfidenceThresholdBind) {
@@ -190,7 +190,7 @@ Finding run(const Series& series, const DetectionConfig& config, double shift_by
   return detector->finding();
 }
 
-/// Everything but the words and the times.
+/// Compares everything except the words and the times.
 void expect_same(const Finding& a, const Finding& b, double scale) {
   const auto near = [](double x, double y) { return std::abs(x - y) <= 1e-6 * (std::abs(x) + std::abs(y)) + 1e-3; };
   RC_ASSERT(a.leak == b.leak);
@@ -225,7 +225,7 @@ RC_GTEST_PROP(LinearTrend, ScaleChangesOnlyTheRateWithTheSlopeThresholdOff, ()) 
 
 RC_GTEST_PROP(LinearTrend, DuplicateStampsChangeNothing, ()) {
   const Series series = arbitrary_series();
-  // The figures, that is; an alert that a replaced value has raised is not unsaid.
+  // That applies to the figures; an alert raised by a replaced value is not withdrawn.
   DetectionConfig config;
   config.minimum_samples = 2;
   config.minimum_duration_minutes = 0;

@@ -1,4 +1,4 @@
-// For how long a rise has stood still, beside how it rose.
+// How long a rise has stood still, compared with how it rose.
 #include "detect/pause.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kPeriod_s = 15;
 
-/// Steps of 1 GiB at these minutes, seen until `until_min`.
+/// Steps of 1 GiB at these minutes, up to `until_min`.
 Pause after_steps(const std::vector<double>& steps_min, double until_min) {
   Scales scales;
   for (double t = 0; t <= until_min * 60; t += kPeriod_s) {
@@ -31,7 +31,7 @@ TEST(PauseOfARise, ASteadyRiseDoesNotPause) {
 }
 
 TEST(PauseOfARise, IsHeldAgainstHalfOfTheRise) {
-  // 80 min of rise, 20 between its steps: it may stand still for 40.
+  // 80 min of rise, with 20 between steps: it may stand still for 40.
   const std::vector<double> steps{20, 40, 60, 80};
   EXPECT_FALSE(after_steps(steps, 99).is_long());
   EXPECT_TRUE(after_steps(steps, 105).is_long());
@@ -40,7 +40,7 @@ TEST(PauseOfARise, IsHeldAgainstHalfOfTheRise) {
 }
 
 TEST(PauseOfARise, IsHeldAgainstTheUsualPauseBetweenItsSteps) {
-  // 60 min of rise, 30 in the mean: 60 min count, and not 30.
+  // 60 min of rise, with a mean of 30: 60 min count, not 30.
   const std::vector<double> steps{30, 60};
   EXPECT_NEAR(after_steps(steps, 62).usual_s, 1800, 180);
   EXPECT_FALSE(after_steps(steps, 112).has_ended());

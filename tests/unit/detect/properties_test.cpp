@@ -1,5 +1,5 @@
-// What holds for every series, whatever its shape: of the judge, and where it says so of every detector. Each property
-// says in front of it what is exact and what is promised of the verdict alone, and why.
+// Properties of every series, whatever its shape, for the judge and, where stated, for every detector. The comment
+// before each property states what is exact, what is promised only for the verdict, and why.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -29,7 +29,7 @@ struct Point {
 };
 using Series = std::vector<Point>;
 
-/// A raise or a clear, by the number of the sample at which it came.
+/// A raised or cleared alert, with the number of the sample at which it occurred.
 struct Change {
   std::size_t at = 0;
   bool raised = false;
@@ -64,7 +64,7 @@ Told watch(const Series& series, const Setting& setting, std::size_t ask_every =
   return told;
 }
 
-/// Every figure and word, to the last bit.
+/// Every figure and word, exact to the last bit.
 std::string in_full(const Finding& f, Duration shift = {}) {
   const auto interval = [](const Interval& i) { return fmt::format("{:a} {:a} {:a}", i.low, i.mid, i.high); };
   return fmt::format("{} {} {} {} {} {:a} [{}] {:a} {} {} {}", f.detector, f.leak, to_string(f.state),
@@ -87,13 +87,13 @@ std::vector<std::pair<Finding, Finding>> same_leaks(const Told& a, const Told& b
   return leaks;
 }
 
-/// At full range from the first case on.
+/// Uses the full range from the first case on.
 int any(int from, int to) {
   return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(from, to));
 }
 
-/// A stretch of a life, which goes on where the one before ended: straight up (kinds 0 to 2), stairs, a sawtooth whose
-/// floor rises, a walk, a rise that settles, flat, a drop.
+/// A stretch of a life, which continues where the previous one ended: straight up (kinds 0 to 2), stairs, a sawtooth
+/// with a rising floor, a walk, a rise that levels off, flat, a drop.
 struct Stretch {
   int kind = 0;
   int samples = 0;
@@ -102,7 +102,7 @@ struct Stretch {
   double noise = 0;
 };
 
-/// Whole MiB, as drivers report them.
+/// Whole MiB, as reported by drivers.
 Series life_through(double low_mib, double high_mib, double period_s, std::uint32_t seed, double level,
                     const std::vector<Stretch>& stretches) {
   std::mt19937_64 random(seed);
@@ -151,7 +151,7 @@ Series changed(Series series, const std::function<void(Point&)>& change) {
 
 // --- a constant series ---
 
-// Any level, capacity (below the level, too, and none), period, gaps, repeated stamps and thresholds; every detector.
+// Any level, capacity (or none, or below the level), period, gaps, repeated stamps and thresholds; every detector.
 RC_GTEST_PROP(Property, AConstantSeriesNeverHasAnEndNorAnAlert, ()) {
   const auto bytes = static_cast<double>(*rc::gen::inRange<std::int64_t>(0, 200LL << 30));
   const auto limit =
@@ -211,7 +211,7 @@ RC_GTEST_PROP(Property, FiguresAreInRange, ()) {
 
 // --- scale ---
 
-/// `setting` with everything that is a number of bytes multiplied.
+/// `setting` with every number of bytes multiplied by `factor`.
 Setting scaled(Setting setting, double factor) {
   if (setting.limit_bytes) *setting.limit_bytes *= factor;
   setting.config.min_growth_mb *= factor;
@@ -219,10 +219,10 @@ Setting scaled(Setting setting, double factor) {
   return setting;
 }
 
-// Exact for powers of two, where no rounding changes: alerts come and go at the same samples, and each that stands has
-// the same confidence and end, and a rate in proportion. The words that are not alerts keep two floors of their own,
-// which are allocator granularity and no share of anything: "growing" takes 8 MiB, a step 32 MiB. So do jumps between
-// which a series creeps: here no series stands still between its jumps, and none is judged by its creep.
+// Exact for powers of two, with which no rounding changes: alerts come and go at the same samples, and each active one
+// has the same confidence and end, and a proportional rate. The words that are not alerts keep two fixed floors, for
+// allocator granularity rather than as shares of anything: "growing" takes 8 MiB, a step 32 MiB. So do jumps between
+// which a series creeps: here, no series stands still between its jumps, and none is judged by its creep.
 RC_GTEST_PROP(Property, ScaleWithLimitAndFloorsScaledChangesNoAlert, ()) {
   Series series = any_life(64, 300 * 1024);
   constexpr std::array kRestless{0.0, 5.0, 1.0};
@@ -240,7 +240,7 @@ RC_GTEST_PROP(Property, ScaleWithLimitAndFloorsScaledChangesNoAlert, ()) {
 
 // --- shift ---
 
-// Exact: nothing knows the date. The whole finding, words included, of every detector.
+// Exact: nothing depends on the date. Compares the whole finding, including its words, for every detector.
 RC_GTEST_PROP(Property, AShiftInTimeShiftsTheOnsetAndNothingElse, ()) {
   const Series series = any_life(1024, 300 * 1024);
   const double shift_s = any(0, 2'000'000'000);
@@ -255,10 +255,10 @@ RC_GTEST_PROP(Property, AShiftInTimeShiftsTheOnsetAndNothingElse, ()) {
   }
 }
 
-// Exact while the series keeps above four fifths of its highest level before the shift: falling below that is a new
-// regime or a restart, and a share of the level by its nature. Levels are whole MiB below 16 TiB, which the judge's
-// floats hold exactly; it compares differences of levels, which round alike at any level. Patterns and the words of
-// rest are shares of the level, too, and may change; alerts, their confidence, rate, onset and end do not.
+// Exact while the series stays above four fifths of its highest level before the shift: a fall below that is a new
+// regime or a restart, and by nature a share of the level. Levels are whole MiB below 16 TiB, which the judge's floats
+// hold exactly; it compares differences of levels, which round alike at any level. Patterns and the words for idle
+// series are shares of the level, too, and may change; alerts, their confidence, rate, onset and end do not.
 struct Shifted {
   std::string plain, shifted;
 };
@@ -283,8 +283,8 @@ RC_GTEST_PROP(Property, AShiftOfLevelAndLimitChangesNoAlert, ()) {
   RC_ASSERT(alerts.plain == alerts.shifted);
 }
 
-// Found by the property. The floors of a sawtooth may read the same from either end, so that two kinks explain them
-// equally well, and a threshold may lie so near to a level that a float's last digit decides.
+// Found by the property. The floors of a sawtooth may read the same from both ends, so that two kinks explain them
+// equally well, and a threshold may be so close to a level that a float's last digit decides.
 TEST(Property, AShiftOfLevelChangesNoTie) {
   const std::vector<Stretch> stairs{
       {7, 224, 0.5, 100, 2}, {4, 118, 0.9, 2951, 0}, {7, 60, 0.5, 100, 0}, {3, 757, 1.5, 1319, 2}};
@@ -300,8 +300,8 @@ TEST(Property, AShiftOfLevelChangesNoTie) {
 
 // --- the unit of time ---
 
-// Exact: a life lived 2^m times more slowly, looked at 2^m times less often, has at scale k + m what the original has
-// at scale k: floors, peaks and evidence. Scales begin with the series, so there is no alignment to differ in.
+// Exact: a life that is 2^m times slower, sampled 2^m times less often, has at scale k + m what the original has at
+// scale k: floors, peaks and evidence. Scales begin with the series, so there is no alignment that could differ.
 RC_GTEST_PROP(Property, TimeStretchedByAPowerOfTwoIsTheSameSomeScalesUp, ()) {
   const Series series = any_life(64, 300 * 1024);
   const auto m = static_cast<std::size_t>(any(1, 4));
@@ -328,10 +328,10 @@ RC_GTEST_PROP(Property, TimeStretchedByAPowerOfTwoIsTheSameSomeScalesUp, ()) {
 struct Shape {
   const char* name;
   bool leak;
-  std::function<double(double)> mib;  ///< of a life of one unit of time, 0..1
+  std::function<double(double)> mib;  ///< memory over a life of one unit of time, 0..1
 };
 
-/// Lives that end in one verdict, whatever their unit of time, scale and sampling. Of 1 h in seconds.
+/// Lives that end in the same verdict, whatever their unit of time, scale and sampling; 1 h in seconds.
 std::vector<Shape> clear_cases() {
   const auto wave = [](double x) { return x - std::floor(x); };
   return {
@@ -358,10 +358,10 @@ Series life_of(const Shape& shape, double duration_s, std::size_t samples, doubl
   return series;
 }
 
-// Of the verdict: the judge knows how long loads, collections and warm-ups take in seconds (a straight rise of two
-// minutes is a load, one of twenty is not; a rise of the first day that takes hours may be its morning), so a stretched
-// life need not have the same confidence. Clear cases keep their verdict, suspected at least, from half an hour to
-// eight, the rate is divided and the end multiplied by the stretch.
+// For the verdict only: the judge's durations of loads, collections and warm-ups are in seconds (a straight rise of two
+// minutes is a load, one of twenty is not; a rise on the first day that takes hours may be its morning), so a stretched
+// life need not have the same confidence. Clear cases keep their verdict, at least suspected, from half an hour to
+// eight; the rate is divided and the time to the end multiplied by the stretch.
 TEST(Property, StretchedTimeKeepsTheVerdictAndStretchesTheEnd) {
   for (const Shape& shape : clear_cases()) {
     std::optional<Finding> hour;
@@ -383,7 +383,7 @@ TEST(Property, StretchedTimeKeepsTheVerdictAndStretchesTheEnd) {
   }
 }
 
-// Of the verdict, for any scale: rounding may move an alert by a sample where a figure lies at its threshold.
+// For the verdict, at any scale: rounding may move an alert by one sample if a figure is at its threshold.
 TEST(Property, AnyScaleKeepsTheVerdict) {
   for (const Shape& shape : clear_cases())
     for (const double factor : {0.003, 0.1, 1 / 3.0, 1.7, 5.9, 100.0}) {
@@ -395,7 +395,7 @@ TEST(Property, AnyScaleKeepsTheVerdict) {
 
 // --- repeated stamps ---
 
-// Exact, of every detector: a repeated sample changes nothing.
+// Exact, for every detector: a repeated sample changes nothing.
 RC_GTEST_PROP(Property, ARepeatedSampleChangesNothing, ()) {
   const Series series = any_life(64, 300 * 1024);
   const auto every = static_cast<std::size_t>(any(1, 6));
@@ -417,7 +417,7 @@ RC_GTEST_PROP(Property, ARepeatedSampleChangesNothing, ()) {
 
 // --- a coarser look ---
 
-// Of the verdict, suspected at least: 3600 samples of a life or 200, the same answer.
+// For the verdict, at least suspected: the answer is the same for 3600 samples of a life and for 200.
 TEST(Property, ACoarserPeriodKeepsTheVerdictDownToTwoHundredSamples) {
   for (const Shape& shape : clear_cases())
     for (const double duration_s : {3600.0, 6 * 3600.0})
@@ -430,8 +430,8 @@ TEST(Property, ACoarserPeriodKeepsTheVerdictDownToTwoHundredSamples) {
 
 // --- a restart ---
 
-// A program has ended (its memory fell to next to nothing) and another runs: nothing of the first one's evidence
-// remains, whatever it was. The second life is judged as by a judge that never saw the first. Exact where the idle
+// A program has ended (its memory fell almost to nothing) and another one runs: none of the first one's evidence
+// remains, whatever it was. The second life is judged as if the judge had never seen the first. Exact if the idle
 // stretch between the two begins on a bucket of the coarsest scale, since scales begin with the series.
 RC_GTEST_PROP(Property, AfterARestartNothingOfTheOldLifeRemains, ()) {
   const double period_s = *rc::gen::element(1.0, 2.0, 5.0, 10.0, 20.0);
@@ -451,7 +451,7 @@ RC_GTEST_PROP(Property, AfterARestartNothingOfTheOldLifeRemains, ()) {
   const Told after = watch(both, {}, 1'000'000);
   std::vector<Change> changes;
   for (const Change& c : after.changes) {
-    if (c.at < old.size() + 40) continue;  // the end of an alert of the old life
+    if (c.at < old.size() + 40) continue;  // the end of an alert from the old life
     changes.push_back({c.at - old.size(), c.raised});
   }
   RC_CLASSIFY(!changes.empty(), "alerts");
@@ -461,7 +461,7 @@ RC_GTEST_PROP(Property, AfterARestartNothingOfTheOldLifeRemains, ()) {
   const Finding& b = after.asked.back();
   RC_ASSERT(a.leak == b.leak);
   RC_ASSERT(a.state == b.state);
-  // The strongest evidence so far: full levels are looked at now and then, and not at the same closes.
+  // The strongest evidence so far: full levels are checked only now and then, and not at the same bucket ends.
   RC_ASSERT(std::abs(a.confidence - b.confidence) <= 0.01);
   RC_ASSERT(a.growth_bytes_per_s == b.growth_bytes_per_s);
   RC_ASSERT(a.oom_in_s == b.oom_in_s);
@@ -470,7 +470,7 @@ RC_GTEST_PROP(Property, AfterARestartNothingOfTheOldLifeRemains, ()) {
 
 // --- the future ---
 
-// A hundred random points: what was said there is what is said where the series ends there. Asking changes nothing.
+// A hundred random points: the answer there equals that for a series that ends there. Asking changes nothing.
 RC_GTEST_PROP(Property, WhatIsSaidAtAMomentIsWhatATruncatedSeriesSays, ()) {
   const Series series = any_life(64, 300 * 1024);
   const auto end = static_cast<std::size_t>(any(1, static_cast<int>(series.size())));

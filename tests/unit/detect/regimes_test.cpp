@@ -9,7 +9,7 @@ namespace {
 
 constexpr auto kGiBf = static_cast<float>(kGiB);
 
-/// Pushes `slots` buckets that go straight from one level to the other; returns the next slot.
+/// Pushes `slots` buckets that lead straight from one level to the other; returns the next slot.
 std::int32_t line(Regimes& regimes, std::int32_t slot, int slots, float from_gib, float to_gib) {
   for (int i = 1; i <= slots; ++i)
     regimes.push(slot++, (from_gib + (to_gib - from_gib) * static_cast<float>(i) / static_cast<float>(slots)) * kGiBf);

@@ -1,4 +1,4 @@
-// detectors.def is the one list of detectors: what it says is what runs, in that order, and each has its page.
+// detectors.def is the only list of detectors: exactly those run, in that order, and each has its page.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -86,7 +86,7 @@ TEST(Registry, EveryPageIsOfADetector) {
   }
 }
 
-// docs/detectors/README.md holds the table, word for word. VRAMTRACK_UPDATE=1 rewrites it.
+// docs/detectors/README.md contains the table, word for word. VRAMTRACK_UPDATE=1 rewrites it.
 TEST(Registry, TheIndexOfThePagesIsTheTable) {
   std::string table = "| detector | what it looks at | kept as dissent |\n|---|---|---|\n";
   for (const Row& row : rows())
@@ -124,7 +124,7 @@ bool is_compared(std::string line, const std::string& name) {
   return false;
 }
 
-/// The lines of `code` that compare something with the name of a detector.
+/// The lines of `code` that compare something with a detector's name.
 std::vector<std::string> compares(const std::string& file, const std::string& code) {
   std::vector<std::string> found;
   std::istringstream lines(code);
@@ -134,7 +134,7 @@ std::vector<std::string> compares(const std::string& file, const std::string& co
   return found;
 }
 
-// A compare with a name is a rule that detectors.def does not know of.
+// Comparing with a name is a rule that detectors.def does not contain.
 TEST(Registry, NoCodeComparesWithTheNameOfADetector) {
   std::size_t files = 0;
   for (const auto& entry : fs::recursive_directory_iterator(kRoot / "src")) {

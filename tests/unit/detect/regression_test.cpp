@@ -47,7 +47,7 @@ TEST(Regression, ValuesAtHandGiveTheSameLine) {
   EXPECT_DOUBLE_EQ(fit.r_squared, 0.6);
   EXPECT_NEAR(fit.residual(1, 2), -0.8, 1e-15);
   EXPECT_NEAR(fit.residual(3, 5), 1.0, 1e-15);
-  // Far from the origin, as times since 1970 would be.
+  // Far from the origin, like times since 1970.
   const Fit far =
       fit_slope(vramtrack::moments_of(std::vector<double>{1e9, 1e9 + 1, 1e9 + 2}, std::vector<double>{3, 5, 7}));
   EXPECT_DOUBLE_EQ(far.slope_per_s, 2);
@@ -59,7 +59,7 @@ TEST(Regression, PersistentResidualsCountAsFewerSamples) {
   std::vector<Point> points;
   for (int i = 0; i < 400; ++i) points.push_back({static_cast<double>(i), (i / 2) % 2 == 0 ? 1.0 : -1.0});
   const Fit pairs = fit_line(moments_of(points));
-  EXPECT_NEAR(pairs.autocorrelation, 0, 0.02);  // neighbours agree as often as not
+  EXPECT_NEAR(pairs.autocorrelation, 0, 0.02);  // neighbours agree in half of the cases
   points.clear();
   for (int i = 0; i < 400; ++i) points.push_back({static_cast<double>(i), (i / 10) % 2 == 0 ? 1.0 : -1.0});
   const Fit tens = fit_line(moments_of(points));
@@ -121,7 +121,7 @@ RC_GTEST_PROP(Regression, MergedEqualsWhole, ()) {
   RC_ASSERT(std::abs(left.ty - whole.ty) <= 1e-9 * std::sqrt(whole.tt * whole.yy) + 1e-6);
 }
 
-// Long double on every sample of the window, as the reference.
+// The reference: long double over every sample in the window.
 TEST(TrendWindow, AgreesWithTheWholeSumsAndForgetsBucketByBucket) {
   TrendWindow window(3600);
   std::vector<Point> all;

@@ -1,4 +1,4 @@
-// What else a rise could be: each rival's weight by an example that can be checked by hand.
+// The other explanations of a rise: the weight of each rival in an example that can be checked by hand.
 #include "detect/rivals.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 constexpr double kMiB = 1048576;
 constexpr double kGiB = 1024 * kMiB;
 
-/// A sample a second for `seconds`, and one more to close the last bucket.
+/// One sample per second for `seconds`, and one more to close the last bucket.
 Scales watch(int seconds, const std::function<double(double)>& bytes) {
   Scales scales;
   for (int s = 0; s <= seconds; ++s)
@@ -20,7 +20,7 @@ Scales watch(int seconds, const std::function<double(double)>& bytes) {
   return scales;
 }
 
-/// All of a level.
+/// A whole level.
 class Whole {
  public:
   Whole(const Scales& scales, std::size_t k)
@@ -83,7 +83,7 @@ TEST(Rivals, ARampThatBeganWithItsProgramIsLikelierThanOneAfterAQuietHour) {
 TEST(Rivals, AFastRampIsLikelierThanASlowOneAndALongOneThanNone) {
   EXPECT_GT(ramp_weight(600, 3600, 0, true), 3 * ramp_weight(600, 10 * 3600.0, 0, true));
   EXPECT_GT(ramp_weight(600, 10 * 3600.0, 0, true), 2 * ramp_weight(3 * 3600.0, 10 * 3600.0, 0, true));
-  // By half of the way to the end it counts for little whatever its speed: a leak must be shown by then.
+  // By half of the way to the end, it has little weight at any speed: a leak must be shown by then.
   for (const double life_s : {3600.0, 2 * 3600.0, 8 * 3600.0})
     EXPECT_LT(ramp_weight(0.5 * life_s, life_s, 0, true), 0.67) << life_s;
 }

@@ -50,7 +50,7 @@ TEST(DriftEvidence, IsAMartingaleOverFairSigns) {
   EXPECT_NEAR(mean, 1.0, 1e-5);
 }
 
-/// The same by its definition: the highest floor of all buckets that count.
+/// The same from its definition: the highest floor of all buckets that count.
 double highest_floor_since(const Scales& scales, Timestamp time) {
   double highest = 0;
   for (std::size_t k = 0; k < Scales::kLevels && scales.level(k).size() > 0; ++k) {
@@ -76,7 +76,7 @@ TEST(Scales, ReachesWhatItsHighestFloorSinceReaches) {
       EXPECT_TRUE(scales.reaches_since(time, highest)) << before_s;
       EXPECT_FALSE(scales.reaches_since(time, highest + 0.5)) << before_s;
     }
-    for (std::size_t k = 0; k < 4; ++k)  // at the borders of buckets, to the nanosecond
+    for (std::size_t k = 0; k < 4; ++k)  // at the boundaries of buckets, to the nanosecond
       for (std::size_t i = 0; i < scales.level(k).size(); ++i)
         for (const std::int64_t off_ns : {-1, 0, 1}) {
           const Timestamp time = scales.end_of(k, scales.level(k)[i].slot) + std::chrono::nanoseconds(off_ns);
@@ -114,7 +114,7 @@ TEST(Scales, WhatLeavesTheRingIsStillSeenBefore) {
   scales.observe(at(0), 1000);
   for (int s = 10; s < 1000; s += 10) scales.observe(at(s), 900);
   EXPECT_EQ(scales.level(0).forgotten_floor(), 1000);
-  scales.observe(at(1000), 700);  // a fall by a fifth, and more
+  scales.observe(at(1000), 700);  // a fall by more than a fifth
   for (int s = 1010; s < 2000; s += 10) scales.observe(at(s), 710);
   EXPECT_EQ(scales.level(0).forgotten_floor(), 710) << "what was before the fall is of another regime";
   scales.restart(false);
@@ -123,7 +123,7 @@ TEST(Scales, WhatLeavesTheRingIsStillSeenBefore) {
   EXPECT_EQ(scales.level(0)[0].floor_bytes, 710);
 }
 
-// What a series shows after it fell is what a series shows that begins there.
+// After a fall, a series must behave like one that begins there.
 TEST(Scales, IsFlatOnceAllThatIsKeptIsTheSame) {
   Scales scales;
   int bucket = 0;

@@ -1,4 +1,4 @@
-// What siblings say of a rise, one by one and together.
+// What siblings show about a rise, individually and together.
 #include "detect/siblings.hpp"
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ TEST(SiblingsWord, AsInTheDocument) {
   EXPECT_NEAR(siblings_word(0, 0, 7).familiar, 8, 1e-9);
   EXPECT_NEAR(siblings_word(0, 3, 1).familiar, 0.5, 1e-9);
   EXPECT_NEAR(siblings_word(2, 0, 5).familiar, 2, 1e-9);
-  // The warm-up of one says nothing against the six that stand still.
+  // The warm-up of one sibling does not outweigh the six that stand still.
   EXPECT_EQ(siblings_word(6, 0, 1).kind, SiblingMove::still);
   EXPECT_EQ(siblings_word(6, 0, 1).familiar, 0);
   EXPECT_EQ(siblings_word(6, 0, 1).odds, siblings_word(6, 1, 0).odds);

@@ -17,7 +17,7 @@ using testing::HasSubstr;
 constexpr double kMiB = 1048576;
 constexpr double kGiB = 1024 * kMiB;
 
-/// Feeds `bytes(t)` every `period_s` until `end_s`, from wherever the detector is.
+/// Feeds `bytes(t)` every `period_s` until `end_s`, starting at the detector's current time.
 template <class Bytes>
 void feed(Detector& detector, double from_s, double end_s, double period_s, Bytes bytes) {
   for (double t_s = from_s; t_s <= end_s; t_s += period_s) detector.observe(at(t_s), bytes(t_s));
@@ -66,7 +66,7 @@ TEST(Spike, AJumpAfterWhichItGoesOnGrowingIsALeak) {
   EXPECT_EQ(finding.spike, SpikeOutcome::still_growing);
   EXPECT_NEAR(finding.growth_bytes_per_s.mid, 4 * kMiB, 0.05 * kMiB);
   EXPECT_GT(finding.confidence, 0.9);
-  // 24 - 13 GiB less 400 s of growth, at 4 MiB/s.
+  // 24 - 13 GiB, minus 400 s of growth, at 4 MiB/s.
   ASSERT_TRUE(finding.oom_in_s);
   EXPECT_NEAR(finding.oom_in_s->mid, (11 * 1024 - 1600) / 4.0, 40);
 }
@@ -122,13 +122,13 @@ TEST(Spike, TwentyPerCentIsNotMoreThanTwentyPerCent) {
 
 TEST(Spike, ARiseSlowerThanTheWindowIsNone) {
   const auto detector = make_spike({}, kSecondsAndBytes);
-  // 20 % in 40 s: 15 % in 30.
+  // 20 % in 40 s is 15 % in 30.
   feed(*detector, 0, 600, 1, [](double t_s) { return 10 * kGiB + 2 * kGiB * std::clamp((t_s - 300) / 40, 0.0, 1.0); });
   EXPECT_EQ(detector->finding().state, State::steady);
 }
 
 TEST(Spike, FromALowStartTheRiseIsMeasuredAgainstTheCapacity) {
-  for (const double rise_gib : {4.0, 5.0}) {  // 20 % of 24 GiB are 4.8
+  for (const double rise_gib : {4.0, 5.0}) {  // 20 % of 24 GiB is 4.8 GiB
     const auto detector = make_spike({}, kSecondsAndBytes);
     detector->set_limit(24 * kGiB);
     feed(*detector, 0, 60, 1, [](double) { return 0.5 * kGiB; });
@@ -147,7 +147,7 @@ TEST(Spike, WhereThePeriodIsLongerThanTheWindowNeighboursAreCompared) {
   const auto detector = make_spike({}, kSecondsAndBytes);
   feed(*detector, 0, 1200, 60, [](double t_s) { return t_s < 900 ? 10 * kGiB : 13 * kGiB; });
   EXPECT_EQ(detector->finding().state, State::spiked);
-  // But not across a gap: what happened in it is not known.
+  // But not across a gap, because what happened in it is unknown.
   const auto gap = make_spike({}, kSecondsAndBytes);
   feed(*gap, 0, 600, 5, [](double) { return 10 * kGiB; });
   feed(*gap, 4000, 4200, 5, [](double) { return 13 * kGiB; });

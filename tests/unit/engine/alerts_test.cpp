@@ -1,4 +1,4 @@
-// What follows from the decision to page: alerts, leaks that are only shown, what stands near a full card.
+// The consequences of the decision to page: alerts, leaks that are only shown, and series near a full card.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ class AlertsTest : public OneGpu {
 
 constexpr int kHour = 3600;
 
-/// Six quiet hours at 4 GiB, then `mib_per_min` for `growing_s`, then a flat line.
+/// Six quiet hours at 4 GiB, then `mib_per_min` for `growing_s`, then level.
 std::uint64_t grown(double t, double mib_per_min, double growing_s) {
   const double s = std::clamp(t - 6.0 * kHour, 0.0, growing_s);
   return 4 * kGiB + static_cast<std::uint64_t>(s / 60 * mib_per_min * static_cast<double>(kMiB));
@@ -31,7 +31,7 @@ std::uint64_t grown(double t, double mib_per_min, double growing_s) {
 
 TEST_F(AlertsTest, ALeakFarFromItsEndIsToldAndWakesNobody) {
   start();
-  // 20 GiB at 32 MiB/min: 10 h 40 min.
+  // 20 GiB at 32 MiB/min last 10 h 40 min.
   double t = 0;
   for (; t < 12 * kHour; t += 10) tick(t, grown(t, 32, 20 * kHour));
   EXPECT_TRUE(changes.empty());
@@ -162,7 +162,7 @@ TEST_F(AlertsTest, TheEndOfARecordingRaisesNoAlert) {
   EXPECT_TRUE(has_leaked(*views.back())) << seen(device_series).verdict.finding.because;
 }
 
-/// What tenants hold together: it moves up and down between 22.7 and 23.3 of 24 GiB, in 5 to 8 minutes each way.
+/// The memory of all tenants together: it moves between 22.7 and 23.3 of 24 GiB, in 5 to 8 minutes each way.
 double of_tenants(double t) {
   static const std::vector<double> kLegs_s = {300, 420, 360, 480, 330, 390};
   bool up = true;
@@ -221,7 +221,7 @@ TEST(Alerts, ARiseThatHasEndedRaisesNone) {
   auto scenario = sim::parse_scenario(kRiseThatEnds, "rise_that_ends");
   ASSERT_TRUE(scenario) << scenario.error().message;
   const auto run = play(std::move(*scenario));
-  // Some 70 minutes would have been left: a quarter of that is fresh.
+  // Some 70 minutes would have been left: a quarter of that counts as recent.
   constexpr double kLatest_s = (100 + 18) * 60;
   for (const AlertChange& change : run->changes)
     if (change.news == AlertNews::raised) {
@@ -246,7 +246,7 @@ TEST_F(AlertsTest, NothingIsSuspectedOrConfirmedOfARiseThatHasEnded) {
     }
     engine->end_of_recording();
     const SeriesView& seen_device = seen(device_series);
-    // At the end, there would have been 10 minutes left: a quarter of that, and a minute between two reviews.
+    // At the end, 10 minutes would have been left: a quarter of that, and a minute between two reviews.
     for (const auto* all : {&seen_device.alerts, &seen_device.suspicions})
       for (const Alert& one : *all) {
         EXPECT_LE(seconds_between(at(0), one.raised), end_s + 210) << one.finding.because;
@@ -255,7 +255,7 @@ TEST_F(AlertsTest, NothingIsSuspectedOrConfirmedOfARiseThatHasEnded) {
   }
 }
 
-/// Five tenants, each rising for a while and giving it back: 9.7 to 10.2 GiB of 11.
+/// Five tenants, each of which rises for a while and releases it: 9.7 to 10.2 GiB of 11.
 TEST_F(AlertsTest, WhatTenantsGiveBackTheEndOfARecordingDoesNotConfirm) {
   struct Tenant {
     double base_mib;

@@ -1,4 +1,4 @@
-// The allocator's word: growth of what is reserved alone is cache or fragmentation, growth of live memory is a leak.
+// The allocator's word: growth of reserved memory alone is cache or fragmentation, growth of live memory is a leak.
 #include <cmath>
 #include <functional>
 
@@ -22,7 +22,7 @@ class AllocatorTest : public OneGpu {
     reserved = catalog.intern({Metric::allocator_reserved, "GPU-a", kPid, 1000 + kPid});
   }
 
-  /// Levels in GiB at each time: what is in live tensors, what is reserved, what the process holds beside that.
+  /// Levels in GiB at each time: live tensors, reserved memory, and the process's other memory.
   void run(double until_s, const Shape& live, const Shape& kept, const Shape& beside, bool lists = true,
            bool tells = true) {
     const auto bytes = [](double gib) { return static_cast<std::uint64_t>(gib * static_cast<double>(kGiB)); };
@@ -35,7 +35,7 @@ class AllocatorTest : public OneGpu {
     }
     engine->finish();
   }
-  /// Whether it was shown as a leak at some time.
+  /// Whether it was ever shown as a leak.
   bool told(SeriesId id) { return !leaks_of(id).empty(); }
   std::string because(SeriesId id) { return seen(id).verdict.finding.because; }
 
@@ -91,13 +91,13 @@ TEST_F(AllocatorTest, GrowthOfLiveMemoryIsALeak) {
 }
 
 TEST_F(AllocatorTest, ALeakIntoTheCacheIsTheProcesss) {
-  // The process has not grown by a byte yet, for the cache still has room.
+  // The process has not grown by a byte yet, because the cache still has room.
   run(
       3600, growing, [](double) { return 18.0; }, context);
   for (const SeriesId id : {held, allocated, device_series}) EXPECT_TRUE(told(id)) << index_of(id);
   const Finding finding = seen(held).verdict.finding;
   ASSERT_TRUE(finding.oom_in_s);
-  // It ends where what is reserved and what is free end: at 23 GiB.
+  // It ends when reserved and free memory are used up: at 23 GiB.
   EXPECT_NEAR(finding.oom_in_s->mid, (23 - growing(3600)) * 256, 0.1 * 256 * 23);
 }
 
@@ -126,7 +126,7 @@ TEST_F(AllocatorTest, ALeakThatEndsIsOverForTheProcess) {
   EXPECT_NE(seen(device_series).alerts.back().ended, AlertEnd::standing);
 }
 
-/// A training script's log: what its allocator reports of a GPU, and nothing else.
+/// A training script's log: the allocator's report for a GPU, and nothing else.
 class AllocatorAloneTest : public AllocatorTest {
  protected:
   void SetUp() override {
@@ -231,7 +231,7 @@ TEST_F(OneGpu, AMessageWithNothingAfterItEndsTheRecording) {
 
   start();
   for (double t = 0; t <= 600; t += 10) tick(t, 20 * kGiB);
-  batch.events[0].device_id.clear();  // of some device of the host
+  batch.events[0].device_id.clear();  // for some device on the host
   engine->ingest(batch);
   engine->end_of_recording();
   EXPECT_FALSE(seen(device_series).verdict.end);

@@ -20,7 +20,7 @@ History history(double minutes, double (*gib)(double)) {
   return out;
 }
 
-/// An 11 GiB card of several tenants: between 9.7 and 10.3 GiB, then a rise from 60 min on.
+/// An 11 GiB card with several tenants: between 9.7 and 10.3 GiB, then a rise from 60 min on.
 double tenants(double minute) {
   if (minute < 60) return 10.0 + 0.3 * std::sin(minute / 2.5);
   return 9.7 + 0.1 * (minute - 60);

@@ -1,4 +1,4 @@
-// When a run of a device begins and when it has ended, by readings alone.
+// When a device's run begins and when it has ended, judged by readings alone.
 #include "engine/device_runs.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ class DeviceRunsTest : public testing::Test {
     }
     return begun;
   }
-  /// The run ends with the last reading, and the next one shows what is left.
+  /// The run ends with the last reading, and the next one shows the remaining memory.
   bool falls_to(std::uint64_t left) {
     End end;
     end.time = at(now - kEvery_s);

@@ -1,4 +1,4 @@
-// How runs end: the same story however many readings come after the end, and whatever lists the processes.
+// How runs end: the same report however many readings follow the end, and whichever source lists the processes.
 #include <gmock/gmock.h>
 
 #include "one_gpu.hpp"
@@ -11,10 +11,10 @@ constexpr double kEvery_s = 5;
 constexpr std::uint64_t kIdle = 420 * kMiB;
 constexpr std::uint32_t kPid = 20;
 
-/// A job that leaks 120 MiB/min from 10 GiB on and ends at some level.
+/// A job that leaks 120 MiB/min, starting at 10 GiB, and ends at some level.
 class Endings : public OneGpu {
  protected:
-  /// The time at which the leak reaches `bytes`, and the last reading before it.
+  /// The time at which the leak reaches `bytes`, and the time of the last reading before it.
   void run_until(std::uint64_t bytes, bool listed, std::uint64_t others = 0) {
     trainer = process(kPid, "python train.py");
     start();
@@ -95,12 +95,12 @@ INSTANTIATE_TEST_SUITE_P(All, OutOfMemory,
                                           testing::Values(1, 3, 60, 360)),
                          name_of);
 
-/// What the rule GpuMemoryLeak of contrib/prometheus reads at every scrape: it fires again when a leak loses its
-/// suspect.
+/// The value that the rule GpuMemoryLeak of contrib/prometheus reads at every scrape: it fires again if a leak loses
+/// its suspect.
 class SuspectAtTheEnd : public Endings, public testing::WithParamInterface<int> {};
 
 TEST_P(SuspectAtTheEnd, ALeakThatHadOneNeverGoesOnWithoutOne) {
-  const int held_readings = GetParam();  // after the process's end; below zero: its end is known that much later
+  const int held_readings = GetParam();  // after the process's end; negative: its end is known that much later
   run_until(20 * kGiB, true);
   ASSERT_TRUE(device().verdict.finding.leak);
   ASSERT_TRUE(device().verdict.suspect);
@@ -273,7 +273,7 @@ INSTANTIATE_TEST_SUITE_P(All, SaidOutOfMemory, testing::Bool(), [](const testing
   return listed.param ? "Listed" : "NotListed";
 });
 
-/// Its memory falls by a fifth in the reading that is missing, and comes back.
+/// In the missing reading, the device's memory falls by a fifth, and comes back.
 TEST_F(Endings, AProcessOfWhichAReadingIsMissingHasNotEnded) {
   trainer = process(kPid, "python serve.py");
   start();
@@ -287,7 +287,7 @@ TEST_F(Endings, AProcessOfWhichAReadingIsMissingHasNotEnded) {
   }
   EXPECT_FALSE(seen(trainer).ended);
   EXPECT_FALSE(device().verdict.end);
-  // What is not listed any more has ended, though something else that is not visible takes its place.
+  // A process that is no longer listed has ended, although something invisible takes its place.
   for (int i = 0; i < 10; ++i, now += kEvery_s) tick(now, kIdle + 8 * kGiB, {});
   EXPECT_TRUE(seen(trainer).ended);
 }
@@ -307,7 +307,7 @@ TEST_F(Endings, ProcessesThatEndTogetherHaveAllEnded) {
   }
 }
 
-/// Two programs that list at the same period do so at different moments.
+/// Two programs that list processes with the same period do so at different moments.
 TEST_F(Endings, ASmallProcessIsNotEndedByAnothersFall) {
   const SeriesId desktop = process(10, "Xorg");
   trainer = process(kPid, "python train.py");
@@ -458,8 +458,8 @@ TEST_F(Endings, TheNextLeakIsAStoryOfItsOwn) {
   EXPECT_EQ(device().verdict.suspect->pid, 21U);
 }
 
-/// Two logs joined: the device's readings at each full minute, those of its processes half a minute later. A process
-/// that leaks has grown between the device's last reading before its end and its own.
+/// Two logs joined: the device's readings at each full minute, and those of its processes half a minute later. A
+/// leaking process has grown between the device's last reading before its end and its own last reading.
 TEST_F(Endings, AreTheSameWhereProcessesAreListedBetweenTheDevicesReadings) {
   for (const bool listed : {false, true}) {
     SCOPED_TRACE(listed);
@@ -532,7 +532,7 @@ TEST_F(Endings, EachRunOfALogIsOneOfItsRuns) {
   EXPECT_EQ(runs[2].how, EndKind::ended);
 }
 
-/// The kernel's words beside the readings of a GPU, though its memory was nearly full.
+/// The kernel's message beside the readings of a GPU, although its memory was nearly full.
 TEST_F(Endings, AnEndThatTheHostWasSaidToMakeIsTheHosts) {
   for (const bool by_host : {true, false}) {
     start();

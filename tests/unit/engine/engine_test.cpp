@@ -28,7 +28,7 @@ TEST_F(EngineTest, NamesTheGrowerAndNotTheLargest) {
 }
 
 TEST_F(EngineTest, OfTwoThatGrowTheFasterIsNamedThoughTheOtherIsConfirmedFirst) {
-  // The slow one has a quiet past and is certain soon; the fast one begins with its program and may be a warm-up.
+  // The slow one has a quiet past and is soon certain; the fast one begins with its program and may be a warm-up.
   const SeriesId slow = process(10, "python slow.py");
   const SeriesId fast = process(20, "python fast.py");
   start();
@@ -41,12 +41,12 @@ TEST_F(EngineTest, OfTwoThatGrowTheFasterIsNamedThoughTheOtherIsConfirmedFirst) 
   ASSERT_TRUE(v.finding.leak) << v.finding.because;
   ASSERT_TRUE(v.suspect);
   EXPECT_EQ(v.suspect->pid, 20U) << v.finding.because;
-  // 24 GiB less what is used by then, at 5 MiB/s.
+  // 24 GiB minus the memory used by then, at 5 MiB/s.
   ASSERT_TRUE(v.finding.oom_in_s);
   EXPECT_NEAR(v.finding.oom_in_s->mid, (24.0 - 3 - 1800 * 5 / 1024.0) * 1024 / 5, 300);
 }
 
-// A straight rise that begins with its program waits; its recording ends first.
+// A straight rise that begins with its program is held back; its recording ends first.
 TEST_F(EngineTest, WhatTheEndOfARecordingConfirmsIsALeakOfTheDeviceTooAndNoAlert) {
   const SeriesId small = process(20, "python app.py");
   start();
@@ -101,7 +101,7 @@ TEST_F(EngineTest, AnEmptyListOfProcessesNamesNobodyRatherThanNothing) {
   EXPECT_DOUBLE_EQ(views.back()->series[0].verdict.suspect->share, 1.0);
 }
 
-/// None of them grows, but where they go on to arrive, the card is full.
+/// None of them grows, but if they keep arriving, the card becomes full.
 TEST_F(EngineTest, JobsThatArriveAndStayFillTheDevice) {
   std::vector<SeriesId> jobs;
   for (std::uint32_t i = 0; i < 24; ++i) jobs.push_back(process(100 + i, "job"));
@@ -155,7 +155,7 @@ TEST_F(EngineTest, IgnoredProcessesNeverAlert) {
 
 TEST_F(EngineTest, SeverityFollowsTheTimeThatIsLeft) {
   start();
-  // 2 MiB/s into 20 GiB after two quiet hours: 2.8 h in all, so a warning soon and critical in the last hour.
+  // 2 MiB/s into 20 GiB after two quiet hours: 2.8 h in all, so soon a warning, and a critical alert in the last hour.
   for (int t = 0; t < 16200; ++t) tick(t, 4 * kGiB + (t > 7200 ? static_cast<std::uint64_t>(t - 7200) * 2 * kMiB : 0));
   ASSERT_EQ(changes.size(), 2U);
   EXPECT_EQ(changes[0].alert.severity, Severity::warning);
@@ -173,7 +173,7 @@ TEST_F(EngineTest, WhatTheDriverKeepsIsNotHeadroom) {
     for (int t = 0; t < 3000; ++t) tick(t, leak(t), {{reserved, reserved_bytes}});
     return seen(device_series).verdict.finding.oom_in_s->mid;
   };
-  // 2 GiB at 4 MiB/s are 512 s.
+  // 2 GiB at 4 MiB/s last 512 s.
   EXPECT_NEAR(eta_with(0) - eta_with(2 * kGiB), 512, 10);
 }
 
@@ -277,7 +277,7 @@ TEST_F(EngineTest, ASampleOlderThanTheLastIsDropped) {
 }
 
 TEST_F(EngineTest, APrefixSaysWhatTheWholeSaidUpToThere) {
-  // Causal: also where the capacity doubles later on.
+  // Causal, even if the capacity doubles later.
   const auto play = [&](int until_s) {
     Catalog fresh;
     DeviceInfo device;
@@ -333,7 +333,7 @@ TEST_F(EngineTest, ARecordingKeepsEveryEndedProcessAndAWatchSoMany) {
 }
 
 TEST_F(EngineTest, HostsDoNotMix) {
-  // GPU "0" and pid 20 are on both hosts; what grows is on node1 only.
+  // GPU "0" and pid 20 exist on both hosts; only the process on node1 grows.
   constexpr std::uint64_t kCapacity = 24 * kGiB;
   const std::vector<std::string> hosts = {"node1", "node2"};
   std::vector<SeriesId> devices;
@@ -431,7 +431,7 @@ TEST_F(EngineTest, OneBatchOrManyGiveTheSameAlerts) {
   EXPECT_EQ(changes[0].alert.finding.confidence, one_by_one[0].alert.finding.confidence);
 }
 
-/// What is written of a recording is in its own scale, whatever else is read at the same time.
+/// The texts about a recording use its own scale, whatever else is read at the same time.
 TEST(EngineScale, TwoRecordingsInTurnsAreEachInTheirOwnScale) {
   struct Recorded : OneGpu {
     explicit Recorded(Scale scale) {

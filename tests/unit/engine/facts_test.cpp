@@ -1,4 +1,4 @@
-// Facts beside memory, through the engine: which series they help to judge, and what is said.
+// Facts other than memory, through the engine: the series that they help to judge, and the reports.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 
 constexpr double kGiB = 1024 * kMiB;
 
-/// A card of 80 GiB, on which processes load 60 GiB between them within 20 minutes.
+/// An 80 GiB card, on which processes together load 60 GiB within 20 minutes.
 struct Machine {
   Catalog catalog;
   Engine engine{Config{}, catalog};
@@ -60,7 +60,7 @@ TEST(FactsOfADevice, AreNoSeriesOfTheViewAndMakeALoadNoAlert) {
   EXPECT_TRUE(m.find(m.used)->suspicions.empty());
 }
 
-/// The load is not part of what the program does once it works, at any time scale.
+/// The load is not part of the program's growth once it works, at any time scale.
 TEST(FactsOfADevice, WhatLeaksAfterALoadIsJudgedByItself) {
   for (const int rest_s : {0, 300, 1200}) {
     Machine m;
@@ -82,7 +82,7 @@ TEST(FactsOfADevice, WhatLeaksAfterALoadIsJudgedByItself) {
   }
 }
 
-/// A run is recognized only after some readings, and judged by itself from then on.
+/// A run is recognised only after some readings, and judged separately from then on.
 TEST(FactsOfADevice, ALoadInStagesAfterAnIdleTimeIsNoAlertThoughNothingSaysHowBusyItIs) {
   Machine m;
   for (int s = 0; s <= 4000; s += 10) {
@@ -95,7 +95,7 @@ TEST(FactsOfADevice, ALoadInStagesAfterAnIdleTimeIsNoAlertThoughNothingSaysHowBu
   EXPECT_TRUE(m.changes.empty());
 }
 
-/// The watch begins three minutes after a load, whose process is listed once: from then on, the total decides.
+/// The watch begins three minutes after a load; its process is listed once, and from then on the total decides.
 TEST(FactsOfADevice, ItsTotalIsAsOldAsTheOnlyProcess) {
   for (const int processes : {0, 1, 2}) {  // of known age
     Machine m;
@@ -128,7 +128,7 @@ TEST(FactsOfAProcess, WhatItReadsExplainsItsGrowthAndItsDevices) {
     batch.samples.push_back({now, m.used, load(s) + (4ULL << 30)});
     batch.samples.push_back({now, memory, load(s)});
     batch.samples.push_back({now, other, 4ULL << 30});
-    batch.samples.push_back({now, m.busy, 9000});  // by the other one
+    batch.samples.push_back({now, m.busy, 9000});  // from the other process
     if (s % 30 == 0)
       batch.samples.push_back({now, read, static_cast<std::uint64_t>(1.2 * static_cast<double>(load(s)))});
     m.engine.ingest(batch);
@@ -141,7 +141,7 @@ TEST(FactsOfAProcess, WhatItReadsExplainsItsGrowthAndItsDevices) {
   EXPECT_TRUE(m.changes.empty());
 }
 
-/// As from a socket: nothing that it reads is counted. The GPU works meanwhile, so that its load is not an idle one.
+/// As from a socket: its reads are not counted. The GPU works meanwhile, so that the load is not that of an idle GPU.
 TEST(FactsOfAProcess, WhatItsDeviceReceivesExplainsItsGrowthWhileNobodyElseUsesIt) {
   for (const bool alone : {true, false}) {
     Machine m;

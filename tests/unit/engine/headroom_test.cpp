@@ -1,4 +1,4 @@
-// What a program is known to need, against what is free; and the alert about it, on request.
+// The known need of a program compared with the free memory, and the alert about it, on request.
 #include "core/headroom.hpp"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ class HeadroomTest : public OneGpu {
     start(config);
     if (remembers) engine->remember(memory_of_programs());
   }
-  /// Three runs that peak at 9, 11 and 10 GiB.
+  /// Three runs with peaks of 9, 11 and 10 GiB.
   double earlier_runs() {
     double t = 0;
     for (const double peak : {9.0, 11.0, 10.0}) {

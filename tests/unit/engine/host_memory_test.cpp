@@ -1,4 +1,4 @@
-// The host's memory of a program that holds GPU memory: judged as the GPU's is, with its own end, and apart from it.
+// The host memory of a program that holds GPU memory: judged like GPU memory, with its own end, and separately.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -13,7 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// A server that holds 8 GiB of a GPU of 64 GiB, and of the host `host`; `more` goes into its table.
+/// A server that holds 8 GiB of a 64 GiB GPU, and `host` of the host's memory; `more` goes into its table.
 sim::Scenario server(const std::string& gpu, const std::string& host, const std::string& duration = "80min",
                      const std::string& more = "") {
   const auto scenario =
@@ -39,7 +39,7 @@ const SeriesView* find(const View& view, Metric metric) {
   return nullptr;
 }
 
-/// Seconds until a leak of that series was shown, with an alert or without; and until its alert.
+/// Seconds until a leak of that series was shown, with or without an alert, and until its alert.
 struct Found {
   std::optional<double> leak_s;
   std::optional<double> alert_s;
@@ -112,7 +112,7 @@ TEST(HostMemoryJudged, FilesThatAreMappedAreNoLeak) {
   EXPECT_EQ(s.host->resident_bytes, std::uint64_t{124} << 30U);
 }
 
-/// What the GPU's series say must not depend on what is known of the host.
+/// The reports about the GPU's series must not depend on the data about the host.
 TEST(HostMemoryJudged, TheGpusVerdictsAreTheSameWithIt) {
   const auto without = play(server(kGpuLeak, "", "150min"));
   const auto with = play(server(kGpuLeak, kHostLeak, "150min", "host_limit_bytes = \"128GiB\""));
@@ -126,7 +126,7 @@ TEST(HostMemoryJudged, TheGpusVerdictsAreTheSameWithIt) {
   }
 }
 
-/// The end of a scenario whose host memory runs out: with what the kernel says, or by the figures alone.
+/// The end of a scenario in which host memory runs out: with the kernel's message, or by the figures alone.
 class HostEnd : public testing::TestWithParam<bool> {
  protected:
   std::unique_ptr<ScenarioRun> play_to_the_end() {
@@ -219,7 +219,7 @@ TEST(HostMemoryJudged, AProcessThatDidNotLeakAndWasChosenIsAnAlert) {
   ASSERT_EQ(view->notices.size(), 1U);
 }
 
-/// GB10, Jetson, an APU: where such a device's memory ends, the kernel ends a process.
+/// GB10, Jetson, an APU: if such a device's memory runs out, the kernel kills a process.
 TEST(SharedMemory, TheEndIsTheHosts) {
   const auto scenario = [](const std::string& duration) {
     const auto parsed = sim::parse_scenario(
@@ -248,7 +248,7 @@ TEST(SharedMemory, TheEndIsTheHosts) {
               HasSubstr("the host's memory ran out"));
 }
 
-/// GB10: what a process holds of the host's memory is a part of its device's.
+/// GB10: a process's host memory is part of its device's memory.
 TEST(SharedMemory, TheHostMemoryOfAProcessExplainsTheDevices) {
   const auto scenario = sim::parse_scenario(
       fmt::format("seed = 3\nperiod_s = 10\nduration_s = \"90min\"\nhost_memory_bytes = \"120GiB\"\n[[device]]\n"
@@ -273,8 +273,8 @@ TEST(SharedMemory, TheHostMemoryOfAProcessExplainsTheDevices) {
   EXPECT_EQ(told.unattributed, "6.0 GiB held by no visible process") << "what is not of the process";
 }
 
-/// GB10: both kinds of memory leak into one, and swap is not a room for it. `host_bytes` is what the host could still
-/// give.
+/// GB10: both kinds of memory leak into one, and swap does not count as room for it. `host_bytes` is the memory that
+/// the host can still provide.
 TEST(SharedMemory, TheDevicesEndIsThatOfBothLeaks) {
   for (const bool gpu_leaks : {false, true})
     for (const char* const host_bytes : {"120GiB", "152GiB"})
@@ -302,7 +302,7 @@ TEST(SharedMemory, TheDevicesEndIsThatOfBothLeaks) {
       }
 }
 
-/// What is reported of each of several that fill one memory: when it ends, not when each alone would have filled it.
+/// The report for each of several series that fill one memory: when it ends, not when each alone would have filled it.
 void expect_ends(const sim::Scenario& scenario, double end_s, std::initializer_list<Metric> metrics) {
   const auto run = play(scenario);
   std::size_t seen = 0;
@@ -321,7 +321,7 @@ TEST(SharedMemory, TwoThatLeakTheSameHostMemoryFillItTogether) {
   constexpr double kOnset_s = 600;
   constexpr double kBytesPerS = 400.0 * 1024 * 1024 / 60;
   constexpr double kGiB = 1024.0 * 1024 * 1024;
-  // The machine's end, and that of the cgroup of both.
+  // The end of the machine's memory, and of the memory of their common cgroup.
   for (const bool is_cgroup : {false, true}) {
     const auto process = [is_cgroup](int pid) {
       return fmt::format(
@@ -358,7 +358,7 @@ TEST(SharedMemory, AllSeriesOfADeviceThatSharesItEndWithIt) {
               {Metric::device_used, Metric::process_used, Metric::host_anonymous});
 }
 
-/// An APU may map more than the host has.
+/// An APU may map more memory than the host has.
 TEST(SharedMemory, AnApuEndsWithTheHost) {
   const auto scenario = sim::parse_scenario(
       "seed = 3\nperiod_s = 10\nduration_s = \"80min\"\nhost_memory_bytes = \"32GiB\"\n[[device]]\n"
@@ -374,7 +374,7 @@ TEST(SharedMemory, AnApuEndsWithTheHost) {
               HasSubstr("the host's memory limits it to 32.0 GiB"));
 }
 
-/// An APU counts what it maps of the host's memory, not what its programs hold of it besides.
+/// An APU counts the host memory that it maps, but not its programs' other host memory.
 TEST(SharedMemory, WhatDoesNotFitIntoTheDevicesFigureIsNotPartOfIt) {
   Remainder remainder;
   const SeriesId process{1}, host{2};

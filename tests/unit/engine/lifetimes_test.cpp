@@ -19,7 +19,7 @@ class LifetimesOfAProcess : public OneGpu {
  protected:
   LifetimesOfAProcess() { catalog.processes_are_listed = true; }
 
-  /// What train.py:57 allocates: as much as `bytes` rises by, of which share left(age) is live.
+  /// The allocations of train.py:57: as much as `bytes` rises by, of which the share left(age) is live.
   static SiteLifetimes line(double now, const std::function<double(double)>& rate,
                             const std::function<double(double)>& left) {
     return line_lifetimes("train.py:57 step", now, rate, left);
@@ -37,7 +37,7 @@ class LifetimesOfAProcess : public OneGpu {
     engine->ingest(batch);
   }
 
-  /// Feeds a process whose memory is `bytes(t)`, beside 1 GiB of another; when the first alert was raised, or 0.
+  /// Feeds a process with memory `bytes(t)`, beside 1 GiB of another; returns the time of the first alert, or 0.
   double first_alert(const std::function<std::uint64_t(double)>& bytes, double until,
                      const std::function<SiteLifetimes(double)>& told) {
     start();
@@ -77,7 +77,7 @@ TEST_F(LifetimesOfAProcess, ConfirmALeakWithinMinutesAndAreTheReason) {
   EXPECT_TRUE(seen(device_series).sites.empty());
 }
 
-/// Under `vramtrack run` where no driver lists processes.
+/// Under `vramtrack run`, without a driver that lists processes.
 TEST_F(LifetimesOfAProcess, AreOfWhatItsProbeSawToo) {
   process(7, "python train.py");
   const SeriesId probe = catalog.intern({Metric::probe_live, "GPU-a", 7, 1007});
@@ -89,7 +89,7 @@ TEST_F(LifetimesOfAProcess, AreOfWhatItsProbeSawToo) {
   EXPECT_EQ(seen(probe).sites[0].site, "train.py:57 step");
 }
 
-/// The same curve, of memory that is released after two minutes: more and more is in flight.
+/// The same curve, for memory that is released after two minutes: more and more of it is in flight.
 TEST_F(LifetimesOfAProcess, DenyWhatIsGivenBack) {
   const auto told = [](double t) {
     SiteLifetimes site = line(

@@ -19,7 +19,7 @@ namespace vramtrack {
 inline constexpr std::uint64_t kMiB = 1048576;
 inline constexpr std::uint64_t kGiB = 1024 * kMiB;
 
-/// One GPU of 24 GiB and what is put on it, fed a second at a time.
+/// One GPU of 24 GiB and its processes, fed one second at a time.
 class OneGpu : public testing::Test {
  protected:
   OneGpu() {
@@ -45,7 +45,7 @@ class OneGpu : public testing::Test {
     engine->on_alert([this](const AlertChange& change) { changes.push_back(change); });
   }
 
-  /// The device first, then its processes: the order the engine must not depend on.
+  /// The device first, then its processes: the engine must not depend on the order.
   void tick(double t, std::uint64_t device_bytes,
             const std::vector<std::pair<SeriesId, std::uint64_t>>& processes = {}) {
     Batch batch;
@@ -66,14 +66,14 @@ class OneGpu : public testing::Test {
     engine->ingest(batch);
   }
 
-  /// Lasts as long as the fixture: a reference into an earlier view stays good.
+  /// Lasts as long as the fixture, so that a reference into an earlier view stays valid.
   const SeriesView& seen(SeriesId id) {
     views.push_back(engine->view());
     const auto& view = views.back();
     return *std::find_if(view->series.begin(), view->series.end(), [&](const SeriesView& s) { return s.id == id; });
   }
 
-  /// The records of its leaks: those that people were notified of, then the others.
+  /// The records of its leaks: first those that people were notified of, then the others.
   std::vector<Alert> leaks_of(SeriesId id) {
     const SeriesView& series = seen(id);
     std::vector<Alert> leaks = series.alerts;

@@ -1,4 +1,4 @@
-// One run, judged at each minute and after its end: neither more data nor the end changes what was known.
+// One run, judged at each minute and after its end: neither more data nor the end changes the earlier conclusions.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,7 +11,7 @@
 namespace vramtrack {
 namespace {
 
-/// What is concluded about the device.
+/// The conclusions about the device.
 struct Cut {
   double at_s = 0;
   Verdict verdict;
@@ -19,8 +19,8 @@ struct Cut {
   bool leaked = false;
 };
 
-/// Calls `look` with the view of the demo at each minute, and after its last sample. `processes`: with the list of
-/// processes.
+/// Calls `look` with the view of the demo at each minute, and after its last sample. `processes`: whether there is a
+/// list of processes.
 void watch_demo(bool processes, const std::function<void(const View& view, double at_s)>& look) {
   auto scenario = sim::parse_scenario(sim::builtin_scenarios().front().toml, "demo");
   scenario->start.reset();
@@ -32,7 +32,7 @@ void watch_demo(bool processes, const std::function<void(const View& view, doubl
     Batch batch;
     const auto progress = source->poll({}, batch);
     more = progress && *progress != Progress::end;
-    // As `simulate` does, it ends with its program.
+    // Like `simulate`, it ends with its program.
     for (const Event& e : batch.events) more = more && !e.ran_out_of_memory;
     if (!processes) {
       std::erase_if(batch.samples, [&](const Sample& s) { return catalog.key(s.series).pid != 0; });
@@ -88,7 +88,7 @@ TEST(OneStory, TheListOfProcessesMakesNoAnswerWorse) {
   const std::vector<Cut> device = cuts_of_demo(false);
   const std::vector<Cut> both = cuts_of_demo(true);
   ASSERT_EQ(device.size(), both.size());
-  // Where the start of the program is seen, its rise may be a load for a little longer.
+  // If the start of the program is seen, its rise may be a load for a little longer.
   constexpr double kYoung_s = 300;
   std::optional<double> told_s;
   for (std::size_t i = 0; i < device.size(); ++i) {

@@ -1,4 +1,4 @@
-// When people are notified, and when that is taken back: engine/paging.hpp.
+// When people are notified, and when a notification is withdrawn: engine/paging.hpp.
 #include "engine/paging.hpp"
 
 #include <gmock/gmock.h>
@@ -212,7 +212,7 @@ TEST(Paging, WithLessTimeLeftAPageStaysAPage) {
   int pages = 0;
   for (int i = 0; i < 20000; ++i) {
     PageFacts f = any(draw);
-    f.still_s = 0;  // how long it may stand still depends on what is left
+    f.still_s = 0;  // how long it may stand still depends on the time left
     f.left_s = Interval{1, 2, 3};
     std::optional<bool> was;
     for (const double left_s : {20 * kHour_s, 5 * kHour_s, 2 * kHour_s, kHour_s, 10 * kMinute_s, kMinute_s, 1.0}) {

@@ -1,4 +1,4 @@
-// What a list of processes adds to the answer about a device: see parts.cpp.
+// The additional information from a list of processes about a device: see parts.cpp.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -41,11 +41,11 @@ TEST_F(Parts, ProcessesThatPileUpAreALeakOfTheirDevice) {
   EXPECT_THAT(seen(device_series).verdict.finding.because, HasSubstr("processes like python worker.py"));
 }
 
-/// A process that has its device's curve is listed more rarely than the device is read.
+/// A process with its device's curve is listed less often than the device is read.
 class ListedRarely : public Parts {
  protected:
-  /// 4 GiB, and from a quarter of an hour on 4 MiB/s; the program is listed every `list_s`, beside `tenants` that each
-  /// hold 2 GiB. Without `list_s`, nothing is listed. Until `until_s`.
+  /// 4 GiB, and 4 MiB/s from a quarter of an hour on; the program is listed every `list_s`, beside `tenants` with 2 GiB
+  /// each. Without `list_s`, no process is listed. Runs until `until_s`.
   void leak_beside(double list_s, int tenants, double until_s) {
     start();
     const SeriesId trainer = process(10, "python train.py");
@@ -54,7 +54,7 @@ class ListedRarely : public Parts {
       others.push_back(process(static_cast<std::uint32_t>(20 + i), "python serve" + std::to_string(i) + ".py"));
     for (double t = 0; t <= until_s; ++t) {
       const std::uint64_t its = leak(t);
-      // They breathe, each at its own pace, and not together.
+      // Their memory varies, for each at its own pace.
       const auto of_other = [&](std::size_t i) {
         return 2 * kGiB +
                static_cast<std::uint64_t>(100 * (1 + std::sin(t / (40.0 + 13 * static_cast<double>(i))))) * kMiB;
@@ -107,7 +107,7 @@ TEST_F(ListedRarely, AndItsDeviceTellOneStory) {
   EXPECT_FALSE(seen(process(20, "python serve0.py")).verdict.finding.leak);
 }
 
-/// What is known about its run is kept after its end.
+/// The data about its run is kept after its end.
 TEST_F(ListedRarely, KeepsItsGrowthAfterItsEnd) {
   leak_beside(300, 1, 4000);
   end_process(4001, 10);
@@ -122,7 +122,7 @@ TEST_F(ListedRarely, KeepsItsGrowthAfterItsEnd) {
   EXPECT_EQ(trainer.alerts[0].ended, AlertEnd::process_ended);
 }
 
-/// A program that has run for an hour loads, beside a tenant: what it reads shows that.
+/// A program that has run for an hour loads, beside a tenant, as its reads show.
 TEST_F(ListedRarely, StaysALoadThatFactsExplain) {
   for (const bool knows : {false, true}) {
     changes.clear();
@@ -147,7 +147,7 @@ TEST_F(ListedRarely, StaysALoadThatFactsExplain) {
   }
 }
 
-/// A job that comes and loads for twenty minutes, of which its first listing shows little.
+/// A job that arrives and loads for twenty minutes; its first listing shows little of it.
 TEST_F(ListedRarely, MayLoadWhileItIsYoung) {
   for (const double list_s : {0.0, 60.0, 240.0}) {
     changes.clear();
@@ -169,7 +169,7 @@ TEST_F(ListedRarely, MayLoadWhileItIsYoung) {
   }
 }
 
-/// Two programs of which neither makes most of the growth: each is judged by its own curve.
+/// Two programs, neither of which makes up most of the growth: each is judged by its own curve.
 TEST_F(ListedRarely, IsJudgedByItselfWhereItDoesNotExplainTheGrowth) {
   start();
   const SeriesId one = process(10, "python train.py");

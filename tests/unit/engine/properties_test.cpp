@@ -1,5 +1,5 @@
-// What holds for every recording, through the whole engine: the scenarios of tests/scenarios, looked at less often,
-// said twice, cut short, and run after something else.
+// Properties of every recording, through the whole engine: the scenarios of tests/scenarios, sampled less often,
+// repeated, truncated, and run after something else.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ class EveryScenario : public testing::TestWithParam<std::string> {
   const Recorded recorded_;
 };
 
-/// Ticks that hold a sample of the device that leaks, or of the first, from `from_s` to `to_s`.
+/// The number of ticks from `from_s` to `to_s` with a sample of the device that leaks, or of the first device.
 std::size_t looks(const Recorded& recorded, double from_s, double to_s) {
   return static_cast<std::size_t>(std::count_if(recorded.ticks.begin(), recorded.ticks.end(), [&](const Batch& tick) {
     if (tick.samples.empty()) return false;
@@ -29,8 +29,8 @@ std::size_t looks(const Recorded& recorded, double from_s, double to_s) {
   }));
 }
 
-/// The shortest life that the verdict is about: of the leak, from its onset to the end of memory; of a program that
-/// is run again and again, one run; of anything else, the recording.
+/// The shortest life that the verdict is about: of a leak, from its onset to the end of memory; of a program that is
+/// run repeatedly, one run; otherwise the recording.
 double life_s(const sim::Scenario& scenario) {
   double life = scenario.duration_s;
   if (scenario.truth && scenario.truth->leak)
@@ -40,7 +40,7 @@ double life_s(const sim::Scenario& scenario) {
   return life;
 }
 
-/// Every `n`th look at the machine; what happens in between is reported at the next.
+/// Every `n`th reading of the machine; events in between are reported at the next one.
 std::vector<Batch> thinned(const std::vector<Batch>& ticks, std::size_t n) {
   std::vector<Batch> out;
   std::size_t i = 0;
@@ -57,9 +57,9 @@ std::vector<Batch> thinned(const std::vector<Batch>& ticks, std::size_t n) {
   return out;
 }
 
-// Of the verdict: a leak stays claimed, health unclaimed, at any period that leaves 200 looks at a life.
+// For the verdict: a leak stays claimed, and health unclaimed, at any period that leaves 200 readings per life.
 TEST_P(EveryScenario, ACoarserPeriodChangesNoLeakVerdict) {
-  // What a coarser look loses, and why.
+  // The losses with a longer period, and their reasons.
   static const std::map<std::string, std::string> kLost = {
       {"leak_diurnal", "it stands still by night for about as long as an alert lasts that nothing confirms"},
       {"leak_noisy", "noise of 1 GiB that lasts 3 min: which of it is seen decides"},
@@ -69,7 +69,7 @@ TEST_P(EveryScenario, ACoarserPeriodChangesNoLeakVerdict) {
   };
   if (const auto lost = kLost.find(recorded_.scenario.name); lost != kLost.end()) GTEST_SKIP() << lost->second;
   const Played whole = play(recorded_, recorded_.ticks);
-  whole.engine->end_of_recording();  // as a recording is analysed: what is nearly certain counts
+  whole.engine->end_of_recording();  // as when a recording is analysed: a nearly certain leak counts
   const bool leak = claimed(*whole.engine->view());
   const double life = life_s(recorded_.scenario);
   const std::size_t at_most = looks(recorded_, 0, recorded_.scenario.duration_s) == 0
@@ -84,8 +84,8 @@ TEST_P(EveryScenario, ACoarserPeriodChangesNoLeakVerdict) {
   }
 }
 
-// Each tick said again at once changes no alert and no verdict. (Not to the last bit: the past by which a device's
-// growth is shared out among its processes is averaged over samples.)
+// Repeating each tick at once changes no alert and no verdict. (Not to the last bit: the history by which a device's
+// growth is divided among its processes is averaged over samples.)
 TEST_P(EveryScenario, RepeatedSamplesChangeNothing) {
   std::vector<Batch> twice = recorded_.ticks;
   for (Batch& tick : twice) {
@@ -129,7 +129,7 @@ class Machine {
     device_ = catalog->intern({Metric::device_used, "GPU-0", 0, 0});
   }
 
-  /// Runs `pid` from its `start_ticks` on until `duration_s` later; it uses `bytes` of seconds since then.
+  /// Runs `pid` with `start_ticks` for `duration_s`; its memory is `bytes` of the seconds since its start.
   template <class Bytes>
   void run(std::uint64_t start_ticks, double duration_s, Bytes bytes) {
     const SeriesId process = catalog->intern({Metric::process_used, "GPU-0", 100, start_ticks});
@@ -159,7 +159,7 @@ class Machine {
   SeriesId device_{};
 };
 
-/// What was reported of the series with these start ticks (0: the device) since `time`.
+/// The reports since `time` about the series with these start ticks (0: the device).
 std::string told_of(const Played& played, std::uint64_t start_ticks, Timestamp since) {
   std::string out;
   for (const Telling& telling : *played.told)
@@ -169,10 +169,10 @@ std::string told_of(const Played& played, std::uint64_t start_ticks, Timestamp s
   return out;
 }
 
-// Exact: after a process has ended and another has started under the same pid, process and device are judged as on a
-// machine that had stood idle. (The device where the new life begins on its coarsest bucket, 5.7 h.)
+// Exact: after a process has ended and another one has started with the same pid, process and device are judged as on a
+// machine that had been idle. (The device, if the new life begins on its coarsest bucket, 5.7 h.)
 TEST(Restart, NothingOfTheOldProcessRemains) {
-  const double leak = 4.0 * kMiB;  // a second
+  const double leak = 4.0 * kMiB;  // per second
   const auto old_leak = [&](double t_s) { return 2.0 * kGiB + leak * t_s; };
   const auto old_high = [&](double) { return 20.0 * kGiB; };
   const auto new_leak = [&](double t_s) { return 4.0 * kGiB + leak * t_s; };
@@ -195,7 +195,7 @@ TEST(Restart, NothingOfTheOldProcessRemains) {
   EXPECT_NE(alone_device, "");
   EXPECT_EQ(told_of(both(old_leak, new_leak, true), 0, second_life), alone_device);
   EXPECT_EQ(told_of(both(old_high, new_leak, true), 0, second_life), alone_device);
-  // A leak, then health: the leak's alerts end with its process, and nothing is said of its successor.
+  // A leak, then health: the leak's alerts end with its process, and none is raised for its successor.
   const Played healthy = both(old_leak, new_flat, true);
   EXPECT_EQ(told_of(healthy, 8, {}) + told_of(healthy, 0, second_life), "");
   const auto view = healthy.engine->view();
@@ -203,7 +203,7 @@ TEST(Restart, NothingOfTheOldProcessRemains) {
     for (const Alert& alert : s.alerts) EXPECT_NE(alert.ended, AlertEnd::standing) << in_full(alert);
 }
 
-// Of the device, its processes and any capacity: constant is constant.
+// For the device, its processes and any capacity: constant is constant.
 TEST(Constant, NeverAnEndNorAnAlert) {
   std::mt19937_64 random(7);
   for (const std::uint64_t level : {std::uint64_t{0}, kMiB, 11 * kGiB, 24 * kGiB - 300 * kMiB}) {
@@ -228,8 +228,8 @@ TEST(Constant, NeverAnEndNorAnAlert) {
   }
 }
 
-// Exact: at a hundred random moments of all scenarios, what the engine says there is what it says of a recording that
-// ends there, and the alerts until then are the same, whatever comes later in the same batch.
+// Exact: at a hundred random moments of all scenarios, the engine's answer equals its answer for a recording that ends
+// there, and the alerts until then are the same, whatever comes later in the same batch.
 TEST(Future, AHundredTruncationsSayWhatTheFullRunSaidThen) {
   std::mt19937_64 random(20260105);
   const std::vector<std::string> files = scenario_files();
@@ -238,11 +238,11 @@ TEST(Future, AHundredTruncationsSayWhatTheFullRunSaidThen) {
     const auto cut = static_cast<std::ptrdiff_t>(random() % recorded.ticks.size());
     const std::vector<Batch> until(recorded.ticks.begin(), recorded.ticks.begin() + cut + 1);
     const Played cut_short = play(recorded, until);
-    // The full run, all of it in one batch: its reports count by their own times.
+    // The full run, all in one batch: its reports count by their own times.
     const Played full = play(recorded, {joined(recorded.ticks)});
     const Timestamp now = cut_short.engine->view()->time;
     EXPECT_EQ(told_until(full, now), told_until(cut_short, now)) << recorded.scenario.name << " at tick " << cut;
-    // And a watch, tick by tick, asked when it was there.
+    // And a watch, tick by tick, queried at that moment.
     Played asked = begin(recorded);
     for (const Batch& tick : until) feed(asked, tick);
     EXPECT_EQ(in_full(asked), in_full(cut_short)) << recorded.scenario.name << " at tick " << cut;

@@ -13,7 +13,7 @@ constexpr SeriesId kServer{1};
 constexpr SeriesId kJob{2};
 constexpr double kRelease_s = 60;
 
-/// One device whose remainder holds `rest`, read and listed as the tests say.
+/// One device with a remainder of `rest`, read and listed as each test requires.
 struct Bench {
   Remainder remainder;
   std::optional<std::uint64_t> both(double t, std::uint64_t used, std::uint64_t server, std::uint64_t job = 0) {
@@ -47,14 +47,14 @@ TEST(Remainder, GrowthOfTheDriverIsSeenWhileNeighboursSwing) {
     const auto seen = b.both(t, rest + swing, swing);
     ASSERT_TRUE(seen);
     EXPECT_LE(*seen, rest + 1);
-    // It is behind by what a neighbour moves from one reading to the next, and not by more.
+    // It lags by what a neighbour moves from one reading to the next, but not by more.
     if (t > 50) {
       EXPECT_GE(*seen + 110 * kMiB, rest) << t;
     }
   }
 }
 
-// The device shows a job's memory a reading before, or after, the list of processes does.
+// The device shows a job's memory one reading before, or after, the list of processes does.
 TEST(Remainder, StartsAndEndsThatAreSeenApartDoNotRaiseIt) {
   for (const int lag : {-1, 0, 1}) {
     Bench b;
@@ -200,7 +200,7 @@ TEST(Remainder, AfterTheLastEndAllIsNobodys) {
   EXPECT_TRUE(b.remainder.known(at(200)));
 }
 
-// Thousands of jobs that come and go, listed by their own log: whatever the order, the remainder does not rise.
+// Thousands of jobs that come and go, listed in their own log: in any order, the remainder does not rise.
 TEST(Remainder, ChurnNeverRaisesIt) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     std::mt19937 random(seed);

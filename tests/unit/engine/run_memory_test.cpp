@@ -1,4 +1,4 @@
-// Runs of programs as the engine follows them: read at the first sample, written at the last.
+// Runs of programs as the engine tracks them: read at the first sample, written at the last.
 #include <cmath>
 
 #include "one_gpu.hpp"
@@ -18,7 +18,7 @@ class RunMemoryTest : public OneGpu {
   static std::uint64_t ramp(double t) {
     return 2 * kGiB + static_cast<std::uint64_t>(16.0 * static_cast<double>(kGiB) * std::min(1.0, t / 3600));
   }
-  /// One run of the ramp, from `t` on; the time after it.
+  /// Feeds one run of the ramp, from `t` on; returns the time after it.
   double run(double t, std::uint32_t pid, const std::string& command, double duration_s = 5400) {
     const SeriesId id = process(pid, command);
     for (double age = 0; age < duration_s; age += 10) tick(t + age, ramp(age) + kGiB / 2, {{id, ramp(age)}});
@@ -34,7 +34,7 @@ class RunMemoryTest : public OneGpu {
     engine->ingest(batch);
   }
 
-  std::vector<std::string> on_device;  ///< what runs on the device now is the last one; empty: nobody asks
+  std::vector<std::string> on_device;  ///< the last one runs on the device now; empty: not recorded
 };
 
 TEST_F(RunMemoryTest, ARampThatAlarmedIsAWarmUpOnceItHasSettledOften) {
@@ -180,7 +180,7 @@ TEST_F(RunMemoryTest, WhatStoodStillOnADeviceNotifiesNobodyWhenItFillsAgain) {
   on_device = {"serve"};
   begin();
   const auto height = [](double t) { return static_cast<std::uint64_t>((0.3 + 0.6 * t) * 24 * kGiB); };
-  // It was there before: how it has filled is not known.
+  // It was there before, so it is not known how it grew.
   double t = 0;
   for (; t < 4 * 3600; t += 30) tick(t, height(1));
   const auto fill = [&](double to) {

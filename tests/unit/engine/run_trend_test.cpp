@@ -1,4 +1,4 @@
-// What the runs of a program show one after the other, and no run by itself.
+// Trends that the runs of a program show in sequence, but no run by itself.
 #include <gmock/gmock.h>
 
 #include "one_gpu.hpp"
@@ -8,7 +8,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Runs that each peak `step` above the one before.
+/// Runs with peaks that are each `step` above the previous one.
 class RunsTrend : public OneGpu {
  protected:
   void begin(bool remembers) {
@@ -63,7 +63,7 @@ TEST_F(RunsTrend, RunsThatDifferAreNone) {
   EXPECT_EQ(now.stage, Stage::none);
 }
 
-/// No process is listed, and the memory that stays is nobody's: each run begins where the one before left off.
+/// No process is listed, and the remaining memory belongs to none: each run begins where the previous one left off.
 TEST_F(RunsTrend, WhatEachRunLeavesOnTheDeviceIsALeakWhenTheNextDoesNotFit) {
   begin(false);
   Finding finding;

@@ -1,4 +1,4 @@
-// Recordings of several runs: each has its end, and the last one is judged by itself.
+// Recordings of several runs: each has its end, and the last one is judged separately.
 #include <gmock/gmock.h>
 
 #include <tuple>
@@ -12,7 +12,7 @@ namespace {
 constexpr double kEvery_s = 20;
 constexpr std::uint64_t kDriver = 400 * kMiB;
 constexpr std::uint64_t kFirst = 2 * kGiB;
-constexpr std::uint64_t kStep = 62 * kMiB;  // a reading
+constexpr std::uint64_t kStep = 62 * kMiB;  // per reading
 
 class Runs : public OneGpu {
  protected:
@@ -24,8 +24,8 @@ class Runs : public OneGpu {
       seen_cycling |= device().verdict.finding.state == State::cycling;
     }
   }
-  /// Leaks from its start until the next reading would not fit, or for `times` readings. Returns the first and the
-  /// last.
+  /// Leaks from its start until the next reading would not fit, or for `times` readings. Returns the first and the last
+  /// time.
   std::pair<double, double> leak(int times = 100000) {
     const double begin = now;
     for (std::uint64_t used = kFirst; kDriver + tenants + used <= 24 * kGiB && times-- > 0; used += kStep) read(used);
@@ -128,8 +128,8 @@ TEST_F(Runs, ARunThatIsStoppedBesideATenantHasEnded) {
   EXPECT_EQ(device().runs[1].how, EndKind::ended);
 }
 
-/// A run that loads for two readings, leaks, and is killed far below the limit; the next one has begun at the next
-/// reading. Nothing lists processes, and something may report the end.
+/// A run that loads for two readings, leaks, and is killed far below the limit; the next one has begun by the next
+/// reading. No source lists processes, but one may report the end.
 class RestartBelowTheLimit : public Runs, public testing::WithParamInterface<bool> {
  protected:
   static constexpr std::uint64_t kContext = 700 * kMiB;
@@ -184,7 +184,7 @@ TEST_P(RestartBelowTheLimit, EndsTheRun) {
 INSTANTIATE_TEST_SUITE_P(All, RestartBelowTheLimit, testing::Bool(),
                          [](const testing::TestParamInfo<bool>& of) { return of.param ? "Reported" : "NotReported"; });
 
-/// A pause in which the model makes room for another program's, and after which all that had leaked is still there.
+/// A pause in which the model makes room for another program's, after which all leaked memory is still there.
 TEST_F(RestartBelowTheLimit, IsNotAModelThatMakesRoom) {
   start();
   load();
@@ -196,7 +196,7 @@ TEST_F(RestartBelowTheLimit, IsNotAModelThatMakesRoom) {
   EXPECT_FALSE(device().runs[0].end);
 }
 
-/// The same, and the readings show how it is loaded back.
+/// The same, and the readings show how the model is loaded again.
 TEST_F(RestartBelowTheLimit, IsNotAModelThatIsTakenBackStepByStep) {
   start();
   load();
@@ -210,7 +210,7 @@ TEST_F(RestartBelowTheLimit, IsNotAModelThatIsTakenBackStepByStep) {
   EXPECT_FALSE(device().runs[0].end);
 }
 
-/// Helpers die, and the program releases what an evaluation took: above its load, as it had leaked.
+/// Helpers die, and the program releases an evaluation's memory: down to more than its load, because it had leaked.
 TEST_F(RestartBelowTheLimit, IsNotAHelperThatDiesAfterAnEvaluation) {
   start();
   load();
@@ -228,7 +228,7 @@ TEST_F(RestartBelowTheLimit, IsNotAHelperThatDiesAfterAnEvaluation) {
   EXPECT_TRUE(views.back()->notices.empty());
 }
 
-/// Nor is a fall of what never grew, whoever has died.
+/// Nor is a fall of a series that never grew, whichever process has died.
 TEST_F(RestartBelowTheLimit, IsNotAFallOfAHealthyProgram) {
   start();
   load();
@@ -240,7 +240,7 @@ TEST_F(RestartBelowTheLimit, IsNotAFallOfAHealthyProgram) {
   EXPECT_FALSE(device().verdict.end);
 }
 
-/// What a program had collected is gone, and its model is not.
+/// The data that a program has collected is released, but its model is not.
 TEST_F(RestartBelowTheLimit, IsNotAProgramThatGivesBackWhatItCollected) {
   start();
   load();
@@ -250,7 +250,7 @@ TEST_F(RestartBelowTheLimit, IsNotAProgramThatGivesBackWhatItCollected) {
   EXPECT_FALSE(device().runs[0].end);
 }
 
-/// What releases its load from time to time and goes on is not thought to have ended when it does so with all it has.
+/// A program that releases its load from time to time and continues is not assumed to have ended when it releases all.
 TEST_F(RestartBelowTheLimit, IsNotAProgramThatHasGivenItsLoadBackBefore) {
   start();
   load();
@@ -266,7 +266,7 @@ TEST_F(RestartBelowTheLimit, IsNotAProgramThatHasGivenItsLoadBackBefore) {
   EXPECT_FALSE(device().runs[0].end);
 }
 
-/// Some other program's end is not an end of one that keeps what it has.
+/// Another program's end is not the end of one that keeps its memory.
 TEST_F(RestartBelowTheLimit, IsNotAReportWithoutAFall) {
   start();
   load();
@@ -279,7 +279,7 @@ TEST_F(RestartBelowTheLimit, IsNotAReportWithoutAFall) {
   EXPECT_FALSE(device().verdict.end);
 }
 
-/// The total of a device may have just jumped when the process that leaks is to be reported.
+/// The device's total may have just jumped when the leaking process is to be reported.
 TEST_F(Runs, TheDeviceTellsTheStoryOfTheProcessThatGrows) {
   start();
   std::uint32_t pid = 20;
@@ -298,7 +298,7 @@ TEST_F(Runs, TheDeviceTellsTheStoryOfTheProcessThatGrows) {
   EXPECT_NEAR(device_says.growth_bytes_per_s.mid, process_says.growth_bytes_per_s.mid, 0.01 * kMiB);
   ASSERT_EQ(device().runs.size(), 4U);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(device().runs[i].how, EndKind::out_of_memory) << i;
-  // Devices come first, then who lives.
+  // Devices come first, then living processes.
   for (const SeriesView& s : views.back()->series) {
     if (s.key.metric != Metric::process_used) continue;
     EXPECT_EQ(s.id, last) << "it comes before those that have ended";
@@ -306,7 +306,7 @@ TEST_F(Runs, TheDeviceTellsTheStoryOfTheProcessThatGrows) {
   }
 }
 
-/// Four stages and hours of standing still, after a healthy run and an idle time.
+/// Four stages and hours without change, after a healthy run and an idle time.
 TEST_F(Runs, WhatLoadsInStagesAfterAnEarlierRunRaisesNothing) {
   start();
   read(0, 90);

@@ -1,5 +1,5 @@
-// One verdict, whichever way the samples come: live tick by tick, replayed from the store, analysed from a log. What
-// the formats carry alike is compared to the last bit of every figure and the last letter of every word.
+// One verdict, whichever way the samples come: live tick by tick, replayed from the store, analysed from a log. Data
+// that the formats carry alike is compared to the last bit of every figure and the last letter of every word.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ namespace {
 constexpr std::uint64_t kMiB = 1U << 20U;
 const Timestamp kStart{std::chrono::sys_days{std::chrono::year{2026} / 1 / 5}};
 
-/// Takes all that `source` has, as replay and analyze do: `by_tick`, or the stretches it comes in.
+/// Takes everything from `source`, like replay and analyze: `by_tick`, or in the stretches that it delivers.
 Played play_source(Source& source, const std::shared_ptr<Catalog>& catalog, bool by_tick) {
   Played played = begin(catalog);
   if (by_tick) {
@@ -53,8 +53,8 @@ class SameEverywhere : public testing::TestWithParam<std::string> {
   sim::Scenario scenario_;
 };
 
-// Exact, to the byte of the JSON report and of every alert as it was told: the store keeps samples, stamps, events
-// and what is known of devices and processes as they came.
+// Exact, to the byte of the JSON report and of every alert as it was reported: the store keeps samples, stamps, events
+// and the data about devices and processes as they came.
 TEST_P(SameEverywhere, LiveAndReplayed) {
   const std::string path = folder_.file("vramtrack.db");
   const auto catalog = std::make_shared<Catalog>();
@@ -88,7 +88,7 @@ TEST_P(SameEverywhere, LiveAndReplayed) {
   EXPECT_EQ(json->render(*live.engine->view(), {}), json->render(*replayed.engine->view(), {}));
 }
 
-/// What a log of nvidia-smi can carry of `recorded`: whole MiB, whole milliseconds, no start of a process and no event.
+/// The part of `recorded` that a log of nvidia-smi can hold: whole MiB and milliseconds, no process starts, no events.
 Recorded as_logged(const Recorded& recorded, bool processes) {
   Recorded out{recorded.scenario, std::make_shared<Catalog>(), {}};
   for (const DeviceInfo& device : recorded.catalog->devices()) out.catalog->describe(device);
@@ -123,7 +123,7 @@ std::string stamp(Timestamp time) {
   return text;
 }
 
-/// Writes `recorded` as nvidia-smi logs it; the paths.
+/// Writes `recorded` as nvidia-smi logs it; returns the paths.
 std::vector<std::string> write_logs(const Recorded& recorded, const std::string& folder) {
   const std::vector<std::string> paths = {folder + "/gpu.csv", folder + "/apps.csv"};
   std::ofstream gpu(paths[0]);
@@ -174,8 +174,8 @@ TEST_P(SameEverywhere, LiveAndAnalysed) {
   EXPECT_EQ(in_full(live), in_full(analysed(write_logs(recorded, folder_.path()))));
 }
 
-// Exact: a device's log and its processes', as long as no process ends. A log does not say when one has ended and a
-// watch knows it at once; from there on they may differ.
+// Exact: a device's log and its processes' log, as long as no process ends. A log does not show when one has ended,
+// whereas a watch detects it at once; from there on they may differ.
 TEST_P(SameEverywhere, LiveAndAnalysedWithItsProcesses) {
   if (!in_order(scenario_)) GTEST_SKIP() << "a clock that is set back: a log is put in order, a watch cannot be";
   Recorded all = record(scenario_);
@@ -190,7 +190,7 @@ TEST_P(SameEverywhere, LiveAndAnalysedWithItsProcesses) {
   EXPECT_EQ(in_full(live), in_full(analysed(write_logs(recorded, folder_.path()))));
 }
 
-// Exact: seconds or milliseconds, the same verdict. (Dates: LiveAndAnalysed.)
+// Exact: the same verdict in seconds and in milliseconds. (Dates: LiveAndAnalysed.)
 TEST_P(SameEverywhere, InAnyUnitOfTime) {
   if (!in_order(scenario_)) GTEST_SKIP() << "a clock that is set back: a log is put in order, a watch cannot be";
   scenario_.start = Timestamp{};

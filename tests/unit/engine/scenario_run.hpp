@@ -1,4 +1,4 @@
-// Plays a scenario through the engine, as a live watch of it would have gone.
+// Plays a scenario through the engine, like a live watch of it.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ struct ScenarioRun {
   std::unique_ptr<Engine> engine;
   std::vector<AlertChange> changes;
   std::shared_ptr<const View> view;         ///< after the last sample
-  std::shared_ptr<const View> first_raise;  ///< at the device's first raise: what the user saw
+  std::shared_ptr<const View> first_raise;  ///< at the device's first raise, as shown to the user
 
   [[nodiscard]] double seconds(Timestamp time) const {
     return seconds_between(scenario.start.value_or(Timestamp{}), time);

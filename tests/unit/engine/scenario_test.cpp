@@ -1,5 +1,5 @@
-// Scenario in, verdicts out: every file of tests/scenarios is played through the engine; what it says is held
-// against the file's [truth] and against tests/golden/scenarios.txt (VRAMTRACK_UPDATE_GOLDEN=1 rewrites it).
+// Scenario in, verdicts out: every file of tests/scenarios is played through the engine; the reports are compared with
+// the file's [truth] and with tests/golden/scenarios.txt (VRAMTRACK_UPDATE_GOLDEN=1 rewrites it).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ std::string who(const SeriesKey& key, const View& view) {
   return key.pid == 0 ? device : fmt::format("{}/{}", device, key.pid);
 }
 
-/// One line a scenario: the device's final verdict, then every alert.
+/// One line per scenario: the device's final verdict, then every alert.
 std::string summary(const ScenarioRun& run) {
   std::string line = run.scenario.name + ":";
   for (const SeriesView& s : run.view->series)
@@ -55,7 +55,7 @@ std::string summary(const ScenarioRun& run) {
   return line;
 }
 
-/// A leak, with an alert or without, that was not withdrawn: what `analyze` exits 1 for.
+/// A leak, with or without an alert, that was not withdrawn: `analyze` exits with 1 for it.
 bool claimed(const ScenarioRun& run) {
   for (const SeriesView& s : run.view->series)
     for (const std::vector<Alert>* all : {&s.alerts, &s.suspicions})
@@ -83,10 +83,10 @@ TEST(Scenarios, EveryVerdictIsAsRecorded) {
 
 class Truth : public testing::TestWithParam<std::string> {};
 
-/// What cannot be concluded from such a series while it lasts, and why (docs/detectors/judge.md, "When it is wrong").
+/// Series that cannot be judged while they last, and why (docs/detectors/judge.md, "When it is wrong").
 const std::set<std::string> kUndecidable = {
-    "leak_diurnal",          // by night the load falls as fast as the leak rises: the total stands still for nine hours
-    "leak_partial_release",  // what it releases grows with what it took: bounded, and withdrawn in the end
+    "leak_diurnal",          // at night the load falls as fast as the leak rises: the total stands still for nine hours
+    "leak_partial_release",  // its releases grow with its allocations: bounded, and withdrawn in the end
 };
 
 TEST_P(Truth, LeaksAreClaimedAndHealthIsNot) {

@@ -1,4 +1,4 @@
-// Ranks and replicas of one job, each on its GPU: what the others do decides what one series cannot.
+// Ranks and replicas of one job, each on its own GPU: the others decide cases that one series cannot.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ constexpr double kGiB = 1024.0 * 1048576;
 constexpr double kMiB = 1048576;
 using Shape = std::function<double(double)>;
 
-/// A rank: what it holds at its age, when it begins and ends, and as what it runs.
+/// A rank: its memory by age, when it begins and ends, and its command.
 struct Rank {
   Shape bytes;
   double begin_s = 0;
@@ -33,7 +33,7 @@ struct Rank {
   std::string command = "python app.py --local-rank=";
   std::string host;
   std::string user = "ada";
-  double again_s = 1e18;  ///< from here on the same process is there once more, as in a container that starts over
+  double again_s = 1e18;  ///< from here on the same process is there again, as in a container that is restarted
 };
 
 struct Scene {
@@ -87,7 +87,7 @@ struct Scene {
     }
   }
 
-  /// When it was first shown as a leak.
+  /// The time at which it was first shown as a leak.
   [[nodiscard]] std::optional<double> raised_s(std::size_t rank) const {
     const auto found = told_s.find(held[rank]);
     return found == told_s.end() ? std::nullopt : std::optional(found->second);
@@ -112,18 +112,18 @@ struct Scene {
   double now_s = 0;
 };
 
-/// A little noise, another for each rank: steady() at 30 GiB.
+/// A little noise, different for each rank: steady() at 30 GiB.
 double noise(double t, int rank) {
   return 8 * kMiB * std::sin(t * (0.7 + 0.013 * rank) + rank);
 }
 Shape steady(int rank = 0) {
   return [rank](double t) { return 30 * kGiB + noise(t, rank); };
 }
-/// From its beginning on: which may be a ramp as well.
+/// A leak from its start on, which may be a ramp as well.
 Shape leak(double mib_per_min, int rank = 0) {
   return [=](double t) { return 30 * kGiB + mib_per_min / 60 * t * kMiB + noise(t, rank); };
 }
-/// Straight up for an hour: what a stranger's judge alarms on.
+/// Straight up for an hour: a judge without siblings raises an alert.
 Shape warm_up(int rank = 0) {
   return [rank](double t) { return 2 * kGiB + std::min(1.0, t / 3600) * 50 * kGiB + noise(t, rank); };
 }
@@ -209,7 +209,7 @@ TEST(Siblings, ARiseThatTheOthersMadeAndEndedIsAWarmUp) {
 }
 
 TEST(Siblings, AllThatWarmUpTogetherAreSilent) {
-  // Each begins a little later than the one before: those that are last see the others stand still, once they are done.
+  // Each one begins a little later than the previous one: the last ones see the others stand still once they are done.
   for (const double minutes : {4.0, 8.0, 20.0}) {
     std::vector<Rank> ranks = job(8, [&](int i) -> Shape {
       return [=](double t) { return 2 * kGiB + 30 * kGiB * (1 - std::exp(-t / (20 * minutes))) + noise(t, i); };
@@ -267,7 +267,7 @@ TEST(Siblings, RanksThatHaveEndedOrAreNotSeenAnyMoreDoNotCount) {
   ends.run(4800);
   EXPECT_EQ(ends.raised_s(0), alone.raised_s(0));
   EXPECT_EQ(ends.seen(0).verdict.finding.because.find("sibling"), std::string::npos);
-  // One of eight ends: the others go on being compared.
+  // One of eight ends: the others are still compared.
   std::vector<Rank> one_ends = job(8, [](int i) { return i == 0 ? leak(180) : steady(i); });
   one_ends[7].end_s = 1000;
   Scene goes_on(one_ends);
@@ -311,7 +311,7 @@ TEST(Siblings, RanksThatAnotherEngineWatchesCountAsIfTheyWereHere) {
 
 TEST(Siblings, TheOrderOfSeriesWithinATickDoesNotMatter) {
   auto ranks = job(6, [](int i) { return i == 3 ? leak(180) : i == 4 ? warm_up(i) : steady(i); });
-  // One ends, and one of those that the others look at starts over in the middle of a tick.
+  // One ends, and another that its siblings are compared with starts over in the middle of a tick.
   ranks[1].end_s = 1000;
   ranks[2].end_s = 1200;
   ranks[2].again_s = 1600;
@@ -322,14 +322,14 @@ TEST(Siblings, TheOrderOfSeriesWithinATickDoesNotMatter) {
   EXPECT_EQ(in_full(forwards.played), in_full(backwards.played));
 }
 
-/// The same jobs, as one program and as strangers: what the siblings' word is worth. docs/detectors/judge.md quotes it.
+/// The same jobs, as one program and as unrelated ones: the value of the siblings. docs/detectors/judge.md quotes it.
 TEST(Siblings, TheirWordIsWorthItsPlace) {
   const auto strangers = [](std::vector<Rank> ranks) {
     for (std::size_t i = 0; i < ranks.size(); ++i)
       ranks[i].command = std::string("python ") + static_cast<char>('a' + i) + ".py ";
     return ranks;
   };
-  // One of eight leaks from the beginning, or later; the others stand still, swing or warm up before.
+  // One of eight leaks from the start, or later; the others stand still, oscillate or warm up before.
   std::vector<double> with_s;
   std::vector<double> without_s;
   for (int seed = 0; seed < 8; ++seed) {
@@ -362,7 +362,7 @@ TEST(Siblings, TheirWordIsWorthItsPlace) {
   RecordProperty("minutes_with", fmt::format("{:.1f}", with / n));
   RecordProperty("minutes_without", fmt::format("{:.1f}", without / n));
   EXPECT_LT(with, 0.8 * without) << with / n << " against " << without / n << " min";
-  // Replicas that are restarted one after the other, each with a straight warm-up.
+  // Replicas that are restarted one after another, each with a straight warm-up.
   std::size_t alerts_with = 0;
   std::size_t alerts_without = 0;
   for (int seed = 0; seed < 3; ++seed) {

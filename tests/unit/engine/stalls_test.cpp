@@ -1,4 +1,4 @@
-// Which processes are called stalled, in simulated time: what the kernel and the driver would report, look by look.
+// Which processes count as stalled, in simulated time: the reports of the kernel and the driver, poll by poll.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ std::string joined(const std::vector<std::string>& lines) {
   return out;
 }
 
-/// What a process does in a look of 30 s, and what the driver says of its GPU.
+/// A process's activity in a poll of 30 s, and the driver's report about its GPU.
 struct Look {
   double cpu_s = 0;                           ///< more
   std::optional<std::uint64_t> io_bytes = 0;  ///< more; nullopt: not readable
@@ -32,10 +32,10 @@ struct Look {
   std::optional<double> memory_ratio = 0;     ///< of its GPU
   double watts = 400;                         ///< of 700
   std::uint64_t used_bytes = 8 * kGiB;
-  ProcessProgress facts;  ///< what does not count up
+  ProcessProgress facts;  ///< facts that are not counters
 };
 
-/// A process at rest that is nothing special, with no secrets.
+/// An idle process without special properties or hidden files.
 Look at_rest() {
   Look look;
   look.facts.state = 'S';
@@ -116,7 +116,7 @@ class StalledProcesses : public testing::Test {
     engine_->ingest(batch(looks));
     engine_->finish();
   }
-  /// The same for this many minutes.
+  /// Repeats the same polls for this many minutes.
   void pass(double minutes, const std::map<std::uint32_t, Look>& looks) {
     for (int i = 0; i < static_cast<int>(minutes * 2); ++i) feed(looks);
   }
@@ -259,7 +259,7 @@ TEST_F(StalledProcesses, EachKindOfProgressCounts) {
   }
 }
 
-// What watchdog threads take is none.
+// The CPU time of watchdog threads is not progress.
 TEST_F(StalledProcesses, ThreadsThatOnlyLookAroundAreNoProgress) {
   const auto pid = start();
   Look look = at_rest();
@@ -292,7 +292,7 @@ TEST_F(StalledProcesses, WhatIsNotKnownTakesConfidenceAndTheAlert) {
   EXPECT_THAT(changes_, IsEmpty());
 }
 
-// Two processes on one GPU, one of which works: the driver reports whose kernels run, or it does not.
+// Two processes on one GPU, one of which works: the driver reports which process runs kernels, or it does not.
 TEST_F(StalledProcesses, AGpuThatIsSharedTellsNothingUnlessTheDriverDoes) {
   const auto rests = start(0, "python a");
   const auto works = start(0, "python b");
@@ -304,7 +304,7 @@ TEST_F(StalledProcesses, AGpuThatIsSharedTellsNothingUnlessTheDriverDoes) {
   pass(31, {{rests, quiet}, {works, busy}});
   EXPECT_THAT(joined(stall_of(rests)->evidence), HasSubstr("is not known"));
   EXPECT_THAT(changes_, IsEmpty());
-  busy.own_ratio = 0.9;  // who runs nothing is not listed
+  busy.own_ratio = 0.9;  // a process that runs nothing is not listed
   pass(31, {{rests, quiet}, {works, busy}});
   EXPECT_EQ(judgement_of(rests), StallJudgement::stalled);
   EXPECT_FALSE(stall_of(works));
@@ -364,7 +364,7 @@ TEST_F(StalledProcesses, AnAlertOutlastsThatAPolicyHoldsIt) {
   EXPECT_EQ(judgement_of(pid), StallJudgement::stalled);
 }
 
-// A watch that gets no core cannot say that others rest.
+// A watch without CPU time cannot know that others are idle.
 TEST_F(StalledProcesses, TheTimeByWhichALookIsLateDoesNotCount) {
   const auto pid = start();
   for (int i = 0; i < 60; ++i) {
@@ -376,8 +376,8 @@ TEST_F(StalledProcesses, TheTimeByWhichALookIsLateDoesNotCount) {
   EXPECT_EQ(stall_of(pid)->cause, StallCause::waits) << "half an hour in looks";
 }
 
-// The time for which its rest was explained proves nothing: a server that closes its port has just done something, and
-// a busy machine may show it between that and its end.
+// Time for which the process's rest was explained proves nothing: a server that closes its port has just been active,
+// and on a busy machine this may be visible between that and its end.
 TEST_F(StalledProcesses, TheHalfHourBeginsWhenTheLastExplanationEnds) {
   using Explain = void (*)(ProcessProgress&);
   const std::vector<std::pair<const char*, Explain>> explained = {
@@ -410,7 +410,7 @@ TEST_F(StalledProcesses, TheHalfHourBeginsWhenTheLastExplanationEnds) {
             12);
 }
 
-// What hung and is then stopped has hung all the time.
+// A process that hung and is then stopped has hung all the time.
 TEST_F(StalledProcesses, WhatExplainsNothingThatWasBeforeChangesNothing) {
   const auto pid = start();
   pass(31, {{pid, at_rest()}});
@@ -495,7 +495,7 @@ TEST_F(StalledProcesses, AllRanksInACollectiveAreStalledTogether) {
   EXPECT_EQ(changes_.size(), 4U);
 }
 
-// A healthy job looks the same except for what it does with the memory of the GPU.
+// A healthy job looks the same except for its use of the GPU's memory.
 TEST_F(StalledProcesses, RanksThatTrainAreNot) {
   std::map<std::uint32_t, Look> looks;
   for (int gpu = 0; gpu < 4; ++gpu) {
@@ -531,7 +531,7 @@ TEST_F(StalledProcesses, ABusyLoopIsUnclearAloneAndLikelyBesideSiblings) {
 
 // --- the rest --------------------------------------------------------------------------------------------------------
 
-// A machine that slept: the clock continued, and nothing of it could.
+// A machine that slept: the clock continued, but no process could.
 TEST_F(StalledProcesses, AGapBeginsAnew) {
   const auto pid = start();
   pass(20, {{pid, at_rest()}});
@@ -572,8 +572,8 @@ TEST_F(StalledProcesses, NothingIsLookedAtWithZeroMinutes) {
   EXPECT_FALSE(stall_of(pid));
 }
 
-// Whatever moved within the window, by however little above what threads take: never stalled. And whatever is fed,
-// the order of the processes within a look makes no difference.
+// A process with any progress within the window, however little above that of idle threads, is never stalled. The order
+// of the processes within a poll never makes a difference.
 TEST(StalledProperty, AnyProgressInTheWindowIsNoStall) {
   std::mt19937 random(7);
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };

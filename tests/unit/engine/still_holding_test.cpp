@@ -1,5 +1,5 @@
-// A program whose memory ran out, which caught that and still holds memory: reported, and again when another fails
-// because of it.
+// A program that caught an out-of-memory error and still holds memory: it is reported, and again when another program
+// fails because of it.
 #include <gmock/gmock.h>
 
 #include "one_gpu.hpp"
@@ -28,8 +28,8 @@ class StillHoldingTest : public OneGpu {
     batch.events.push_back(event);
     engine->ingest(batch);
   }
-  /// From `from_s` on, the first process holds `bytes`, of which its allocator uses 1 GiB; the second, if it is there,
-  /// 1 GiB.
+  /// From `from_s` on, the first process holds `bytes`, of which its allocator uses 1 GiB; the second one, if present,
+  /// holds 1 GiB.
   void hold(double from_s, double to_s, std::uint64_t bytes, bool second = false) {
     for (double t = from_s; t < to_s; t += 10) {
       std::vector<std::pair<SeriesId, std::uint64_t>> all = {{first, bytes}, {reserved, bytes}, {allocated, kGiB}};
@@ -126,7 +126,7 @@ TEST_F(MarksTest, GrowthFromOneToTheNext) {
   for (double t = 0; t < 7200; t += 10) {
     const std::uint64_t used = 2 * kGiB + static_cast<std::uint64_t>(t) * kMiB;
     tick(t, used + kGiB, {{server, used}});
-    mark(t, "step=" + std::to_string(static_cast<int>(t / 5)));  // two steps a tick: 5 MiB each
+    mark(t, "step=" + std::to_string(static_cast<int>(t / 5)));  // two steps per tick: 5 MiB each
     if (static_cast<int>(t) % 100 == 0) mark(t, "epoch");
   }
   const auto growth = seen(server).mark_growth;

@@ -32,7 +32,7 @@ class StrayContextsTest : public testing::Test {
   SeriesId on(int gpu, std::uint32_t pid) {
     return catalog.intern({Metric::process_used, "GPU-" + std::to_string(gpu), pid, 1});
   }
-  /// A minute and more of these readings; those in `busy` run something.
+  /// Feeds these readings for more than a minute; the series in `busy` run something.
   void run(const std::vector<std::pair<SeriesId, std::uint64_t>>& holds, const std::vector<SeriesId>& busy,
            std::uint64_t grows = 0) {
     for (double t = 0; t < 100; t += 5) {
@@ -65,7 +65,7 @@ TEST_F(StrayContextsTest, RanksThatKeepAContextOnGpu0) {
   for (const SeriesView& series : view->series) EXPECT_THAT(series.alerts, IsEmpty());
 }
 
-/// A recording has how busy processes were as samples.
+/// A recording has the load of processes as samples.
 TEST_F(StrayContextsTest, AReplayKnowsWhoWorked) {
   for (double t = 0; t < 100; t += 5) {
     Batch batch;

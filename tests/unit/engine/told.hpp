@@ -1,5 +1,5 @@
-// A scenario as recorded ticks, and everything that an engine says of ticks, in full: what properties and the ways in
-// (live, store, log) are compared by.
+// A scenario as recorded ticks, and everything that an engine reports about ticks, in full: the basis on which
+// properties and the ways in (live, store, log) are compared.
 #pragma once
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ inline std::vector<std::string> scenario_files() {
 
 struct Recorded {
   sim::Scenario scenario;
-  std::shared_ptr<Catalog> catalog;  ///< complete: every series of the ticks is in it
+  std::shared_ptr<Catalog> catalog;  ///< complete: it has every series of the ticks
   std::vector<Batch> ticks;
 };
 
@@ -73,7 +73,7 @@ inline Played begin(const Recorded& recorded) {
   return begin(recorded.catalog);
 }
 
-/// One tick, as a watch does.
+/// Feeds one tick, like a watch.
 inline void feed(Played& played, const Batch& tick) {
   played.engine->ingest(tick);
   played.engine->finish();
@@ -95,7 +95,7 @@ inline Batch joined(const std::vector<Batch>& ticks) {
   return all;
 }
 
-/// A leak, with an alert or without, that was not withdrawn: what `analyze` exits 1 for.
+/// A leak, with or without an alert, that was not withdrawn: `analyze` exits with 1 for it.
 inline bool claimed(const View& view) {
   for (const SeriesView& s : view.series)
     for (const std::vector<Alert>* all : {&s.alerts, &s.suspicions})
@@ -104,7 +104,7 @@ inline bool claimed(const View& view) {
   return false;
 }
 
-/// Every figure and word, to the last bit.
+/// Every figure and word, exact to the last bit.
 inline std::string in_full(const Finding& f) {
   const auto interval = [](const Interval& i) { return fmt::format("{:a} {:a} {:a}", i.low, i.mid, i.high); };
   return fmt::format("{} leak={} {} {} {} confidence={:a} growth=[{}] r2={:a} oom=[{}] onset={} because={}", f.detector,
@@ -119,12 +119,12 @@ inline std::string in_full(const Alert& a) {
                      a.paged_because);
 }
 
-/// Which series, apart from its number in a catalog.
+/// The identity of a series, apart from its number in a catalog.
 inline std::string name_of(const SeriesKey& key) {
   return fmt::format("{} {} {} {}", static_cast<int>(key.metric), key.device_id, key.pid, key.pid_start_ticks);
 }
 
-/// What was reported until `time`: raises, escalations and clears, each as it was then. One line each.
+/// The reports until `time`: raises, escalations and clears, each as it was then. One line each.
 inline std::string told_until(const Played& played, Timestamp time) {
   std::string out;
   for (const Telling& telling : *played.told) {
@@ -137,7 +137,7 @@ inline std::string told_until(const Played& played, Timestamp time) {
   return out;
 }
 
-/// When which series was alerted of, and how it stands: without the figures.
+/// When which series had alerts, and their present state, without the figures.
 inline std::string in_short(const Played& played) {
   std::string out;
   for (const Telling& telling : *played.told)
@@ -151,7 +151,7 @@ inline std::string in_short(const Played& played) {
   return out;
 }
 
-/// Every verdict as it stands, and every alert from first to last.
+/// Every present verdict, and every alert from first to last.
 inline std::string in_full(const Played& played) {
   const auto view = played.engine->view();
   std::string out;

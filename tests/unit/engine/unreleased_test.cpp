@@ -1,4 +1,4 @@
-// Memory that stays in use after its process has ended: the alert, its end, and what a later watch makes of it.
+// Memory that stays in use after its process has ended: the alert, its end, and its handling by a later watch.
 #include <gmock/gmock.h>
 
 #include "one_gpu.hpp"
@@ -11,7 +11,7 @@ using testing::IsEmpty;
 
 class UnreleasedMemoryTest : public OneGpu {
  protected:
-  /// A server of 2 GiB, and a job of `held` bytes that ends after 100 s; `left(t)` of its memory stays in use.
+  /// A server with 2 GiB, and a job with `held` bytes that ends after 100 s; `left(t)` of its memory stays in use.
   template <class Left>
   void run(double from, double until, Left left, std::uint64_t held = 8 * kGiB) {
     const SeriesId server = process(10, "serve"), job = process(20, "python train.py");

@@ -1,4 +1,4 @@
-// Walls of processes: the forecast ends at the nearest of them, and follows it when it moves.
+// Walls of processes: the forecast ends at the nearest one, and follows it when it moves.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr double kStep_s = 10;
-constexpr std::uint64_t kRate = kMiB;  // a second
+constexpr std::uint64_t kRate = kMiB;  // per second
 
 class WallsTest : public OneGpu {
  protected:
@@ -32,14 +32,14 @@ class WallsTest : public OneGpu {
     batch.events.push_back(event);
     engine->ingest(batch);
   }
-  /// Process 1 grows by 1 MiB a second from 1 GiB on, beside one that holds 2 GiB.
+  /// Process 1 grows by 1 MiB per second from 1 GiB on, beside a process that holds 2 GiB.
   void grow(double from_s, double to_s) {
     for (double t = from_s; t < to_s; t += kStep_s) {
       const std::uint64_t used = kGiB + kRate * static_cast<std::uint64_t>(t);
       tick(t, used + 2 * kGiB, {{leaking, used}, {other, 2 * kGiB}});
     }
   }
-  /// Seconds until process 1 has grown from what it holds after `t` to `end_bytes`.
+  /// Seconds until process 1 has grown from its memory after `t` to `end_bytes`.
   static double left_s(double t, double end_bytes) {
     return (end_bytes - static_cast<double>(kGiB)) / static_cast<double>(kRate) - (t - kStep_s);
   }
@@ -87,7 +87,7 @@ TEST_F(WallsTest, ItFollowsAWallThatMovesOrIsLifted) {
   EXPECT_THAT(seen(leaking).verdict.finding.because, Not(HasSubstr("its memory is limited to")));
 }
 
-/// No sample follows what a log says in its last line.
+/// No sample follows the report in a log's last line.
 TEST_F(WallsTest, OneThatIsToldLastOfAllEndsTheForecastToo) {
   grow(0, 3600);
   engine->finish();
@@ -99,7 +99,7 @@ TEST_F(WallsTest, OneThatIsToldLastOfAllEndsTheForecastToo) {
   EXPECT_NEAR(device.oom_in_s->mid, left_s(3600, 7.0 * kGiB), 0.05 * left_s(3600, 7.0 * kGiB));
 }
 
-/// A limit that an earlier watch saw may have been lifted since: the next is reported again.
+/// A limit that an earlier watch saw may have been lifted since, so the next watch reports it again.
 TEST_F(WallsTest, TheyEndWithTheWatchThatKnewThem) {
   wall(0, 1, "dmem.max of /pod", 8 * kGiB);
   grow(0, 3600);
@@ -111,7 +111,7 @@ TEST_F(WallsTest, TheyEndWithTheWatchThatKnewThem) {
   expect_end(3600, 22.0 * kGiB);
 }
 
-/// Of the device and of its processes.
+/// For the device and for its processes.
 TEST_F(WallsTest, ItFollowsATotalThatTheDriverAdjusts) {
   grow(0, 3600);
   expect_end(3600, 22.0 * kGiB);
@@ -164,12 +164,12 @@ TEST_F(WallsTest, TheGpuEndsItWhereThatIsNearer) {
   EXPECT_THAT(seen(leaking).verdict.finding.because, Not(HasSubstr("its memory is limited to")));
 }
 
-/// What a process may need ends at the nearest wall, too.
+/// The memory that a program may need is limited by the nearest wall, too.
 TEST_F(WallsTest, WhatFitsEndsAtTheNearestWall) {
   wall(0, 1, "dmem.max of /pod", 10 * kGiB);
   wall(0, 2, "dmem.max of /pod", 10 * kGiB);
   wall(0, 1, "PyTorch's per_process_memory_fraction of pid 1", 9 * kGiB);
-  // Process 1 peaks at 8 GiB, holds 2, and may need 6 GiB again: of 10 GiB, 5 are left beside the other's 3.
+  // Process 1 peaked at 8 GiB, holds 2, and may need 6 GiB again: of 10 GiB, 5 are left beside the other's 3.
   tick(0, 11 * kGiB, {{leaking, 8 * kGiB}, {other, 2 * kGiB}});
   tick(10, 6 * kGiB, {{leaking, 2 * kGiB}, {other, 3 * kGiB}});
   engine->finish();
@@ -187,7 +187,7 @@ TEST_F(WallsTest, WhatFitsEndsAtTheNearestWall) {
   EXPECT_TRUE(seen(other).headroom.value().fits());
 }
 
-/// Nobody must read that the device lasts longer than the process that fills it.
+/// The report must not claim that the device lasts longer than the process that fills it.
 TEST_F(WallsTest, ADeviceEndsWithItsOnlyGrower) {
   wall(0, 1, "dmem.max of /pod", 8 * kGiB);
   bool was_undecided = false;
@@ -208,7 +208,7 @@ TEST_F(WallsTest, ADeviceEndsWithItsOnlyGrower) {
   EXPECT_THAT(seen(device_series).verdict.finding.because, HasSubstr("limited to 8.0 GiB by dmem.max of /pod"));
 }
 
-/// One that ends at a wall of its own ends there, whatever the others grow by.
+/// A process that ends at its own wall ends there, however much the others grow.
 TEST_F(WallsTest, OthersThatGrowDoNotFillAWallThatIsNotTheirs) {
   wall(0, 1, "dmem.max of /pod", 8 * kGiB);
   for (double t = 0; t < 3600; t += kStep_s) {
@@ -237,7 +237,7 @@ TEST_F(WallsTest, ChartsEndAtTheWall) {
   EXPECT_FALSE(memory_end(*views.back(), seen(other)));
 }
 
-/// A card with three walls, and the nearest moves: tests/scenarios/leak_three_walls.toml.
+/// A card with three walls, the nearest of which moves: tests/scenarios/leak_three_walls.toml.
 TEST(WallsOfAScenario, TheForecastIsWithinFivePercentBeforeAndAfterTheMove) {
   auto scenario = sim::load_scenario(tests_dir() + "/scenarios/leak_three_walls.toml");
   ASSERT_TRUE(scenario) << scenario.error().message;
@@ -259,7 +259,7 @@ TEST(WallsOfAScenario, TheForecastIsWithinFivePercentBeforeAndAfterTheMove) {
   look(90, 6144, "dmem.max of /pod");
 }
 
-/// After the end, everything names the wall as it was then, not as it was when the alert was raised.
+/// After the end, every report names the wall as it was then, not as it was when the alert was raised.
 TEST(WallsOfAScenario, WhatGrowsBeyondItFailsAndItsEndNamesIt) {
   auto scenario = sim::load_scenario(tests_dir() + "/scenarios/leak_three_walls.toml");
   ASSERT_TRUE(scenario) << scenario.error().message;
@@ -284,7 +284,7 @@ TEST(WallsOfAScenario, WhatGrowsBeyondItFailsAndItsEndNamesIt) {
   }
 }
 
-/// For a recording without processes: the device's memory ends with what its program may still take.
+/// For a recording without processes: the device's memory ends with what its program may still allocate.
 class WallsOfARecording : public OneGpu {
  protected:
   void grow(double from_s, double to_s) {
@@ -307,7 +307,7 @@ class WallsOfARecording : public OneGpu {
     engine->finish();
     const Finding finding = seen(id).verdict.finding;
     const double left_s = (allocated_bytes - static_cast<double>(kGiB)) / static_cast<double>(kRate) - (t - kStep_s);
-    // Without a list of processes, a straight rise is suspected for longer.
+    // Without a list of processes, a straight rise stays suspected for longer.
     const std::optional<double> forecast_s =
         finding.oom_in_s ? finding.oom_in_s->mid : finding.oom_if_growth_continues_s;
     ASSERT_TRUE(forecast_s) << finding.because;
@@ -329,7 +329,7 @@ TEST_F(WallsOfARecording, TheDeviceEndsWithWhatTheAllocatorMayStillTake) {
   EXPECT_EQ(memory_end(*views.back(), seen(device_series))->bytes, 9.0 * kGiB);
 }
 
-/// A program says last of all that its memory ran out: what its allocator holds ends with what it has allocated.
+/// A program's last message is that its memory ran out: all its allocator's series end with what it has allocated.
 TEST_F(WallsOfARecording, AllSeriesOfTheAllocatorEndWithALastMessage) {
   allocated = catalog.intern({Metric::allocator_allocated, "GPU-a", 0, 0});
   const SeriesId reserved = catalog.intern({Metric::allocator_reserved, "GPU-a", 0, 0});
