@@ -80,7 +80,7 @@ TEST_F(ClientTest, AlertsAreAcknowledged) {
   EXPECT_THAT(client_->acknowledge("0000000000000000", "").error().message, HasSubstr("no alert with that id"));
 }
 
-/// A view with process 4242 of that user.
+/// A view with process 4242, which belongs to that user.
 std::shared_ptr<const View> with_process(const std::string& user) {
   View view = sample_view();
   SeriesView& s = view.series.emplace_back();
@@ -126,7 +126,7 @@ TEST_F(ClientTest, AMarkThatNamesNoProgramIsThatOfTheNearest) {
   EXPECT_TRUE(marks_->take().empty());
 }
 
-/// What a child in a pid namespace of its own finds, as a program in a container does.
+/// The view of a child in a pid namespace of its own, like a program in a container.
 TEST_F(ClientTest, AClientInAnotherPidNamespaceGetsNothingOfOthers) {
   published_.publish(with_process(user_name(::geteuid())), {});
   const pid_t child = ::fork();
@@ -173,7 +173,7 @@ TEST_F(ClientTest, WithoutAStoreThereIsNoHistory) {
   EXPECT_THAT(history.error().message, HasSubstr("nothing is recorded"));
 }
 
-// A hundred publications while sixteen readers ask: each answer is a whole View of one of them.
+// A hundred publications during queries by sixteen readers: each answer is a whole View from one of them.
 TEST_F(ClientTest, ManyReadersOneWriter) {
   View first = sample_view();
   first.series[0].used_bytes = first.series[1].used_bytes;

@@ -23,7 +23,7 @@ class HistoryTest : public ::testing::Test {
 
   void SetUp() override { path_ = folder_.file("store.db"); }
 
-  /// Two series, value 1000 * minute + second and its double, every `period` for `lasting`.
+  /// Records two series, with value 1000 * minute + second and its double, every `period` for `lasting`.
   void record(seconds period, seconds lasting, StoreConfig config = {}) {
     config.path = path_;
     Catalog catalog;
@@ -203,7 +203,7 @@ TEST(HistoryJson, IsWhatATreeOfItWouldBe) {
   EXPECT_EQ(text.find('\n'), std::string::npos);
 }
 
-/// Of the longest one, the text is all that is kept.
+/// Only the text of the longest answer is kept in memory.
 TEST(HistoryJson, TakesTheMemoryOfItsText) {
   HistoryQuery query;
   History history;

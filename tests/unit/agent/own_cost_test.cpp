@@ -29,7 +29,7 @@ double processor_s() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-/// How much `cpu_s` rises while `work` takes 0.2 s of the processor.
+/// How much `cpu_s` rises while `work` uses 0.2 s of CPU time.
 template <class Work>
 double rise_s(const Work& work) {
   OwnUse use;
@@ -45,7 +45,7 @@ double rise_s(const Work& work) {
   return last - first;
 }
 
-// The kernel reckons the two by different clocks, which differ by a few ticks.
+// The kernel measures the two with different clocks, which differ by a few ticks.
 TEST(OwnUse, TimeOfTheProgramItselfCounts) {
   EXPECT_NEAR(rise_s([] {
                 for (volatile int i = 0; i < 3'000'000;) i = i + 1;
@@ -71,7 +71,7 @@ TEST(OwnUse, ResidentMemoryIsWhatIsInUse) {
   const std::uint64_t written = cost_of(use, "").resident_bytes;
   ::munmap(memory, kBytes);
   EXPECT_GT(written,
-            reserved_only + kBytes / 2);  // no upper bound: a sanitizer keeps bytes of its own for each of these
+            reserved_only + kBytes / 2);  // no upper bound: a sanitizer keeps bytes of its own per block
 }
 
 TEST(OwnUse, TheStoreIsItsFileAndTheLogBesideIt) {
@@ -110,7 +110,7 @@ TEST(OwnUse, WithoutAStoreNothingIsRecorded) {
   EXPECT_EQ(cost.store_bytes, 0U);
 }
 
-/// A store that is not there yet is recorded into all the same.
+/// A store that does not exist yet is recorded into all the same.
 TEST(OwnUse, AStoreThatIsMissingIsEmpty) {
   const TempFolder folder;
   OwnUse use;

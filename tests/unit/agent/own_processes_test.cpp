@@ -1,4 +1,4 @@
-// What a client in another pid namespace gets: its own processes by their pids there, and nothing of others.
+// The view of a client in another pid namespace: its own processes by their pids there, and nothing of others.
 #include "agent/server/own_processes.hpp"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ SeriesView process(std::uint32_t pid, std::uint32_t ns_pid, const std::string& c
   return s;
 }
 
-/// A GPU whose leak is somebody else's, two processes of one container, one of another, one of the host.
+/// A GPU with another user's leak, two processes of one container, one of another container, and one of the host.
 View machine() {
   View view;
   SeriesView device;

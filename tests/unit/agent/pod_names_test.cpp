@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::seconds;
 
-/// An API server that a test answers for, one request at a time.
+/// An API server for which the test answers, one request at a time.
 struct Server {
   std::mutex mutex;
   Result<std::vector<act::KubernetesPod>> next = std::vector<act::KubernetesPod>();
@@ -46,7 +46,7 @@ act::KubernetesPod pod(const std::string& uid, const std::string& name, const st
   return out;
 }
 
-/// The worker stores the answer some time after the question: repeats find() until it has.
+/// The worker stores the answer some time after the request, so this repeats find() until it has.
 template <class Done>
 PodName find_until(PodNames& names, const std::string& uid, const std::string& id, Done done) {
   const auto end = std::chrono::steady_clock::now() + seconds(20);
@@ -81,7 +81,7 @@ TEST(PodNames, AsksAgainAfterAWhileOnly) {
   server.now_s = static_cast<int>(PodNames::kAgain.count());
   const PodName name = find_until(*names, "u1", "c1", [](const PodName& n) { return !n.pod.empty(); });
   EXPECT_EQ(name.pod, "job-1");
-  // The container started again: the pod is known, the container is asked for.
+  // The container was restarted: the pod is known, and the container is queried.
   EXPECT_EQ(names->find("u1", "c9").pod, "job-1");
   EXPECT_EQ(names->find("u1", "c9").container, "");
 }

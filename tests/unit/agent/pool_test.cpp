@@ -22,7 +22,7 @@ TEST(Pool, JobsRunBesideEachOther) {
   std::promise<void> first;
   std::promise<void> second;
   Pool pool;
-  // Each waits for the other: one thread alone would never end.
+  // Each waits for the other, so a single thread would never finish.
   pool.run([&] {
     first.set_value();
     second.get_future().wait();
@@ -38,7 +38,7 @@ TEST(Pool, JobsOneAfterAnotherShareThreads) {
   std::set<std::thread::id> threads;
   for (int i = 0; i < 200; ++i) {
     threads.insert(thread_of_a_job(pool));
-    while (pool.idle() == 0) std::this_thread::yield();  // it has ended its job, and is not idle yet
+    while (pool.idle() == 0) std::this_thread::yield();  // it has finished its job, but is not idle yet
   }
   EXPECT_EQ(threads.size(), 1U);
 }

@@ -52,7 +52,7 @@ TEST(Published, TheCloseEndsAWaitForWhatDoesNotCome) {
   EXPECT_LT(std::chrono::steady_clock::now() - begun, patience(std::chrono::seconds{5}));
 }
 
-/// Without its lock a reader takes hold of what the writer frees: this ends in a crash or in an older generation.
+/// Without its lock, a reader would use memory that the writer frees: a crash or an older generation would follow.
 TEST(Published, ReadersHoldWhatTheWriterReplaces) {
   constexpr int kRounds = 200'000;
   Published published;

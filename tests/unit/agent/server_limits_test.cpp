@@ -1,5 +1,5 @@
-// The server's sockets against clients of several addresses: all of 127/8 is this machine, and each address counts for
-// itself here.
+// The server's sockets against clients from several addresses: all of 127/8 is this machine, and each address counts
+// separately here.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <netinet/in.h>
@@ -25,7 +25,7 @@ constexpr const char* kHostile = "127.0.0.2";
 constexpr const char* kOther = "127.0.0.3";
 constexpr const char* kTrusted = "127.0.0.9";
 
-/// A connection that is closed with it.
+/// A connection that the destructor closes.
 class Caller {
  public:
   Caller(const std::string& from, std::uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -89,7 +89,7 @@ class ServerLimits : public ::testing::Test {
   [[nodiscard]] std::string ask(const char* from, const std::string& path) const {
     return Caller(from, port_).ask(path);
   }
-  /// `count` connections that ask nothing, once the server has seen them all.
+  /// Opens `count` connections that send nothing; returns once the server has seen them all.
   void idle(const std::string& from, std::size_t count) {
     const std::uint64_t before = server_->connections() + server_->refused_connections();
     for (std::size_t n = 0; n < count; ++n) callers_.emplace_back(from, port_);
@@ -129,7 +129,7 @@ TEST_F(ServerLimits, TheWaitingRoomIsNotFilledByOne) {
   start(2);
   idle(kHostile, 1);
   idle("127.0.0.4", 1);
-  const Caller patient(kOther, port_);  // it asks only after hundreds of others have come
+  const Caller patient(kOther, port_);  // it sends a request only after hundreds of others have come
   idle(kHostile, 300);
   EXPECT_THAT(patient.ask("/healthz"), HasSubstr("answer to /healthz"));
   EXPECT_THAT(ask(kHostile, "/healthz"), HasSubstr("answer to /healthz"));

@@ -29,7 +29,7 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-/// A variable of the environment that has this value, or none, while the object lives.
+/// While the object lives, an environment variable has this value, or none.
 class Variable {
  public:
   Variable(const char* name, const std::optional<std::string>& value) : name_(name) {
@@ -51,7 +51,7 @@ class Variable {
   std::optional<std::string> old_;
 };
 
-/// Whether `work` ends without help. `help` is called again and again after ten seconds, until it does end.
+/// Whether `work` ends without help. After ten seconds, `help` is called repeatedly until it does end.
 bool ends_by_itself(const std::function<void()>& work, const std::function<void()>& help) {
   const auto done = std::async(std::launch::async, work);
   if (done.wait_for(10s) == std::future_status::ready) return true;
@@ -75,7 +75,7 @@ class Supervisor {
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  /// The next datagram; nullopt when none has arrived. A datagram has arrived as soon as it is sent.
+  /// The next datagram; nullopt if none has arrived. A datagram arrives as soon as it is sent.
   [[nodiscard]] std::optional<std::string> next() const {
     std::array<char, 4096> bytes{};
     const ssize_t got = ::recv(fd_, bytes.data(), bytes.size(), 0);
@@ -121,7 +121,7 @@ TEST(NotifySupervisor, SendsNothingWithoutASocketsName) {
   }
 }
 
-/// The longest name that an address holds is used; one byte more is not cut off to the name of somebody else.
+/// The longest name that fits in an address is used; one byte more is not truncated to another socket's name.
 TEST(NotifySupervisor, SendsNothingToANameThatIsTooLong) {
   const TempFolder folder;
   std::string name = folder.file("");
@@ -151,7 +151,7 @@ TEST(NotifySupervisor, ASupervisorThatDoesNotReadIsNotWaitedFor) {
   const TempFolder folder;
   const Supervisor supervisor(folder.file("notify.sock"));
   const Variable socket("NOTIFY_SOCKET", folder.file("notify.sock"));
-  // The kernel keeps some hundred datagrams at most (net.unix.max_dgram_qlen) and some hundred KiB.
+  // The kernel holds at most some hundred datagrams (net.unix.max_dgram_qlen) and some hundred KiB.
   const std::string state = "STATUS=" + std::string(2000, 's');
   EXPECT_TRUE(ends_by_itself(
       [&state] {
@@ -197,7 +197,7 @@ std::int64_t monotonic_us() {
   return now.tv_sec * 1'000'000LL + now.tv_nsec / 1000;
 }
 
-/// systemd takes the next READY=1 for the reload's end only when it knows that the reload began after its signal.
+/// systemd takes the next READY=1 for the end of the reload only if it knows that the reload began after its signal.
 TEST(Reloading, TellsTheTimeAtWhichItBegan) {
   const std::int64_t before = monotonic_us();
   const std::string state = reloading_state();
@@ -211,7 +211,7 @@ TEST(Reloading, TellsTheTimeAtWhichItBegan) {
   EXPECT_LE(std::stoll(digits), after);
 }
 
-/// A pipe in the place of standard error while the object lives.
+/// Replaces standard error with a pipe while the object lives.
 class StandardError {
  public:
   StandardError() : saved_(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)) {
@@ -230,7 +230,7 @@ class StandardError {
   StandardError(const StandardError&) = delete;
   StandardError& operator=(const StandardError&) = delete;
 
-  /// All that has been written and not been read yet.
+  /// Everything that has been written but not yet read.
   [[nodiscard]] std::string take() const {
     std::string text;
     std::array<char, 4096> bytes{};
@@ -239,7 +239,7 @@ class StandardError {
     return text;
   }
 
-  /// Writes until nothing more fits; returns how much that was.
+  /// Writes until nothing more fits; returns the number of bytes.
   [[nodiscard]] static std::size_t fill() {
     const int flags = ::fcntl(STDERR_FILENO, F_GETFL);
     ::fcntl(STDERR_FILENO, F_SETFL, flags | O_NONBLOCK);
@@ -298,7 +298,7 @@ TEST_F(LogTest, OfATextThatDoesNotFitTheBeginningIsWritten) {
   EXPECT_EQ(written, ("vramtrack: " + text).substr(0, written.size()));
 }
 
-/// Whether it is the journal that reads is asked once a process, so this needs its own process.
+/// The check for a journal as the reader is made once per process, so this test needs a process of its own.
 TEST(LogDeathTest, TheJournalGetsPriorities) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto to_journal = [] {

@@ -25,7 +25,7 @@ const std::string kVictimUnderscores = "deadbeef_0011_2233_4455_66778899aabb";
 std::optional<uid_t> roots(std::string_view /*controllers*/, const std::string& /*folder*/) {
   return 0;
 }
-/// The folder belongs to the user 1000, as what is in it does; all others to root.
+/// The folder and its contents belong to the user 1000, all others to root.
 FolderOwner given_to_user(const std::string& delegated) {
   return
       [delegated](std::string_view, const std::string& folder) { return folder.starts_with(delegated) ? 1000U : 0U; };
@@ -141,7 +141,7 @@ TEST(Cgroup, WhatIsInAFolderOfAUserIsNotBelieved) {
   EXPECT_EQ(identity.container, "");
   EXPECT_EQ(identity.unit, "hub-alice.service") << "systemd itself has named the folder that it gave away";
   EXPECT_EQ(parse_cgroup("0::" + mine + "/slurm/job_7/step_0\n", given_to_user(mine)).slurm_job, "");
-  // A container whose cgroup was given to its own users keeps its name.
+  // A container with a cgroup given to its own users keeps its name.
   const std::string own = "/kubepods/pod" + kPod + "/" + kId;
   const CgroupIdentity delegated = parse_cgroup("0::" + own + "/kubepods/pod" + kVictim + "\n", given_to_user(own));
   EXPECT_EQ(delegated.pod, kPod);
@@ -165,7 +165,7 @@ TEST(Cgroup, TheFoldersOwnersAreThoseOfTheFileSystem) {
   std::filesystem::create_directories(machine.path() + "/sys/fs/cgroup" + job + "/step_0");
   std::ofstream(machine.path() + "/sys/fs/cgroup/cgroup.controllers") << "memory\n";
   std::ofstream(machine.path() + "/proc/7/cgroup") << "0::" + job + "/step_0\n";
-  const bool is_root = ::geteuid() == 0;  // else the folders of this test belong to somebody else, too
+  const bool is_root = ::geteuid() == 0;  // otherwise the folders of this test belong to another user, too
   EXPECT_EQ(cgroup_of(machine.path() + "/proc", 7)->slurm_job, is_root ? "1.0" : "");
   std::ofstream(machine.path() + "/proc/7/cgroup") << "0::/gone" + job + "/step_0\n";
   EXPECT_EQ(cgroup_of(machine.path() + "/proc", 7)->slurm_job, "") << "nobody knows whose folder that was";
@@ -175,7 +175,7 @@ TEST(Cgroup, TheFoldersOwnersAreThoseOfTheFileSystem) {
     EXPECT_EQ(cgroup_of(machine.path() + "/proc", 7)->slurm_job, "");
   }
   EXPECT_FALSE(cgroup_of(machine.path() + "/proc", 8));
-  // In a container that has only its own part of the hierarchy mounted, nothing can be asked: not even for itself.
+  // In a container with only its own part of the hierarchy mounted, nothing can be queried, not even about itself.
   std::ofstream(machine.path() + "/proc/7/cgroup") << "0::/kubepods/pod" + kPod + "/" + kId + "\n";
   EXPECT_EQ(cgroup_of(machine.path() + "/proc", 7)->pod, "");
   std::filesystem::create_directories(machine.path() + "/proc/self");

@@ -1,4 +1,4 @@
-// Who holds a GPU, by a /proc of the test's own.
+// The processes that hold a GPU, for a /proc made by the test.
 #include "host/holders.hpp"
 
 #include <gmock/gmock.h>
@@ -47,18 +47,18 @@ class Machine {
   }
   inline static const std::string kPython = "400000-500000 r-xp 0000 08:01 7  /opt/conda/bin/python3.11\n";
   enum End { reads, writes };
-  /// One end of a pipe that was made this long ago. All processes here started 600 s ago.
+  /// One end of a pipe that was created this long ago. All processes here were started 600 s ago.
   void pipe(int pid, int fd, int inode, End end, int age_s = 600) const {
     const std::string target = "pipe:[" + std::to_string(inode) + "]";
     open(pid, target, fd);
     std::filesystem::create_directories(proc_.file(std::to_string(pid) + "/fdinfo"));
     write(pid, "fdinfo/" + std::to_string(fd),
           end == writes ? "pos:\t0\nflags:\t02000001\n" : "pos:\t0\nflags:\t02000000\n");
-    write(pid, "fd/" + target, "");  // what the link leads to
+    write(pid, "fd/" + target, "");  // the target of the link
     std::filesystem::last_write_time(proc_.file(std::to_string(pid) + "/fd/" + target),
                                      std::filesystem::file_time_type::clock::now() - std::chrono::seconds(age_s));
   }
-  /// What multiprocessing gives a worker, and its program: of two pipes, the ends that each keeps.
+  /// The pipes that multiprocessing gives a worker and its program: each keeps one end of each of the two.
   void worker_pipes(int pid, int age_s = 600) const {
     pipe(pid, 5, 900, writes, age_s);
     pipe(pid, 6, 901, reads, age_s);
@@ -110,7 +110,7 @@ TEST(Holders, EachStateHasItsReason) {
   machine.add(21, 1, 21, 21, 'D', "python");
   machine.add(22, 1, 22, 22, 'S', "Xorg", "/usr/lib/xorg/Xorg :0");
   machine.add(23, 1, 23, 23, 'S', "nvidia-cuda-mps", "nvidia-cuda-mps-server");
-  machine.add(24, 1, 999, 30, 'S', "pt_data_worker", "python train.py");  // its group's leader is not there any more
+  machine.add(24, 1, 999, 30, 'S', "pt_data_worker", "python train.py");  // the leader of its group no longer exists
   machine.add(25, 1, 25, 25, 'S', "python", "python serve.py");
   machine.write(25, "status", "Uid:\t0\t0\t0\t0\nNSpid:\t25\t7\n");
   const HoldersFound found = machine.find({20, 21, 22, 23, 24, 25, 77});
@@ -140,13 +140,13 @@ const std::string kSpawned =
     "python -c from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=5, pipe_handle=7)";
 
 TEST(Holders, AWorkerWhoseTrainerEndedIsAnOrphanAlthoughAScriptLeadsItsGroup) {
-  // Whatever it is called, and whatever adopts it.
+  // Whatever its name, and whatever adopts it.
   for (const auto& [name, command] :
        std::initializer_list<std::pair<const char*, std::string>>{{"pt_data_worker", "python train.py"},
                                                                   {"python", "python train.py"},
                                                                   {"python", kSpawned},
                                                                   {"VLLM::EngineCor", "VLLM::EngineCore"}}) {
-    // A batch script of Slurm, which continues with the next attempt.
+    // A Slurm batch script that continues with the next attempt.
     Machine batch;
     batch.add(50, 1, 50, 50, 'S', "stepd");
     batch.add(51, 50, 51, 51, 'S', "slurm_script");
@@ -156,7 +156,7 @@ TEST(Holders, AWorkerWhoseTrainerEndedIsAnOrphanAlthoughAScriptLeadsItsGroup) {
     const Holder in_batch = batch.find({53}).holders.at(0);
     EXPECT_EQ(in_batch.state, HolderState::orphaned) << command;
     EXPECT_TRUE(in_batch.is_worker && in_batch.kept.empty()) << command << in_batch.kept;
-    // A retry loop that is pid 1 of a container, with the worker's own subprocess and the tracker of its program.
+    // A retry loop as pid 1 of a container, with the worker's own subprocess and its program's tracker.
     Machine container;
     container.add(1, 0, 1, 1, 'S', "entrypoint");
     container.add(54, 1, 1, 1, 'S', name, command);
@@ -173,7 +173,7 @@ TEST(Holders, AWorkerWhoseTrainerEndedIsAnOrphanAlthoughAScriptLeadsItsGroup) {
   }
 }
 
-/// A worker, pid 70, whose program has ended, in the session of a script that continues.
+/// A worker, pid 70, of a program that has ended, in the session of a script that continues.
 struct Orphaned : Machine {
   Orphaned() {
     add(69, 1, 69, 69, 'S', "sh", "sh retry.sh");
@@ -222,7 +222,7 @@ TEST(Holders, AWorkerForWhichSomebodyMayWaitIsKept) {
                 machine.write(70, "net/tcp", "header\n 0: 0A00000A:A000 0B00000A:1F90 01 0:0 00:0 0 0 0 501 1\n");
               }),
               HasSubstr("not visible here"));
-  // On a port that the system assigned, by somebody whom it has not accepted yet.
+  // On a port that the system assigned, from a client that it has not accepted yet.
   const auto kept_by_waiting = [&](const std::string& client) {
     return kept([&](Orphaned& machine) {
       add_other(machine);
@@ -276,7 +276,7 @@ TEST(Holders, AWorkerForWhichSomebodyMayWaitIsKept) {
               HasSubstr("this user may not read the open files of"));
 }
 
-/// The worker is one of Ray's, and its raylet has ended. It listens on `ports`.
+/// The worker is a Ray worker with a raylet that has ended. It listens on `ports`.
 TEST(Holders, AWorkerThatWorksOnKeepsThoseItIsConnectedTo) {
   Orphaned machine;
   machine.add(71, 1, 69, 69, 'S', "python", "python train.py");
@@ -303,7 +303,7 @@ std::string kept_of_ray(std::initializer_list<int> ports) {
   Orphaned machine;
   machine.add(69, 1, 69, 69, 'S', "sh", "sh retry.sh");
   machine.add(72, 1, 69, 69, 'S', "ray::train_fn", "ray::train_fn");
-  machine.add(73, 1, 69, 69, 'S', "sleep", "", 30000);  // of the raylet's session
+  machine.add(73, 1, 69, 69, 'S', "sleep", "", 30000);  // in the raylet's session
   std::string tcp = "header\n 0: 0100007F:A000 0100007F:1F90 08 0:0 00:0 0 0 0 501 1\n";
   machine.open(72, "socket:[501]", 8);
   int inode = 502;
@@ -338,7 +338,7 @@ TEST(Holders, MemoryThatAnotherUserMayShareKeepsAWorker) {
   EXPECT_THAT(kept(perms{0644}, "/dev/shm/ring", false), HasSubstr("may be shared with another user"));
   EXPECT_EQ(kept(perms{0644}, "/dev/shm/ring", true), "") << "it does not";
   EXPECT_EQ(kept(perms{0644}, "/dev/shm/ring (deleted)", false), "") << "nobody finds it";
-  const bool is_own = ::geteuid() != 0;  // without root, the other process is of the same user
+  const bool is_own = ::geteuid() != 0;  // without root, the other process belongs to the same user
   EXPECT_EQ(kept(perms{0600}, "/dev/shm/ring", false).empty(), !is_own) << "only its owner may";
 }
 
@@ -353,13 +353,13 @@ TEST(Holders, OnlyItsOwnPortOfRayDoesNotKeepAWorkerOfRay) {
   EXPECT_EQ(kept_of_ray({12000, 40000}), "it listens on port 12000");
 }
 
-/// Two ranks, pids 80 and 81, whose launcher has ended and reset their connections to its store, on port 8080.
+/// Two ranks, pids 80 and 81, with a launcher that has ended and reset their connections to its store, on port 8080.
 struct Ranks : Machine {
   Ranks() {
     for (const int pid : {80, 81}) {
       add(pid, 1, pid, pid, 'S', "python", "python train.py", 40000 + pid);
       environment(pid, pid - 80);
-      open(pid, "socket:[" + std::to_string(420 + pid) + "]", 8);  // of a connection that no table has
+      open(pid, "socket:[" + std::to_string(420 + pid) + "]", 8);  // for a connection that is in no table
       std::filesystem::create_directories(path(pid) + "/net");
       tcp(pid, "");
       write(pid, "maps", kShared);
@@ -427,9 +427,9 @@ TEST(Holders, AWorkerWhoseAdoptionDoesNotShowIsKept) {
   };
   EXPECT_EQ(kept(1, 69), "");
   EXPECT_EQ(kept(68, 69), "its parent, pid 68, is not visible here");
-  // It closed its ends, or became another program.
+  // It closed its ends, or became another program through exec.
   EXPECT_EQ(kept(69, 69), "pid 69 (python), its parent, may have started it");
-  // It forked twice, after setsid(): pid 68 led the session.
+  // It forked twice, after setsid(): pid 68 was the session's leader.
   EXPECT_THAT(kept(1, 68), HasSubstr("left the session of its program"));
 }
 
@@ -461,7 +461,7 @@ TEST(Holders, ASessionThatIsOlderThanTheWorkerWasItsPrograms) {
   EXPECT_NE(kept([](Machine& m) { m.add(60, 1, 60, 60, 'Z', "python", "", 39999); }), "") << "not reaped";
   EXPECT_NE(kept([](Machine& m) {
               m.add(65, 1, 65, 65, 'S', "cron", "", 39000);
-              m.add(90, 1, 90, 90, 'S', "sshd", "", 39500);  // pids have begun again
+              m.add(90, 1, 90, 90, 'S', "sshd", "", 39500);  // pids have started again from the beginning
             }),
             "");
 }
@@ -474,25 +474,25 @@ TEST(Holders, WhoseConnectionsCannotAllBeReadIsKept) {
 }
 
 TEST(Holders, OnlyWhatIsBornAsAWorkerIsOne) {
-  Orphaned left;  // by a worker, long after that one's start
+  Orphaned left;  // forked by a worker, long after the worker's start
   left.worker_pipes(70, 700);
   EXPECT_EQ(left.worker().state, HolderState::alive);
   Orphaned program;  // forked by a program that had just started workers
   program.program_pipes(70);
   EXPECT_EQ(program.worker().state, HolderState::alive);
-  Orphaned other;  // started with two pipes by something else than multiprocessing
+  Orphaned other;  // started with two pipes by something other than multiprocessing
   other.worker_pipes(70);
   other.write(70, "maps", "");
   EXPECT_EQ(other.worker().state, HolderState::alive);
-  Orphaned given;  // a program with the pipes of a shell, which it was started with
+  Orphaned given;  // a program with a shell's pipes, with which it was started
   given.worker_pipes(70);
   given.write(70, "fdinfo/6", "pos:\t0\nflags:\t0\n");
   EXPECT_EQ(given.worker().state, HolderState::alive);
-  Orphaned forked;  // not by multiprocessing, which gives each a separate input
+  Orphaned forked;  // not by multiprocessing, which gives each one a separate input
   forked.worker_pipes(70);
   forked.write(70, "fdinfo/0", "pos:\t0\nflags:\t02\n");
   EXPECT_EQ(forked.worker().state, HolderState::alive);
-  Orphaned logs;  // into the pipe of a log alone, and from nothing
+  Orphaned logs;  // only its output is a pipe, to a log, and its input is not
   logs.pipe(70, 1, 900, Machine::writes);
   logs.pipe(70, 6, 901, Machine::reads);
   logs.write(70, "maps", Machine::kPython);
@@ -525,12 +525,12 @@ TEST(Holders, WhoIsYoungerThanAWorkersPipesHasThemByInheritanceUnlessItWaits) {
 TEST(Holders, AWorkerThatAScriptsTrainerWaitsForIsNoOrphan) {
   Machine machine;
   machine.add(60, 1, 60, 60, 'S', "bash", "bash retry.sh");
-  machine.add(61, 60, 60, 60, 'S', "train: epoch 3", "train: epoch 3");  // it has set its title since
+  machine.add(61, 60, 60, 60, 'S', "train: epoch 3", "train: epoch 3");  // it has set its title since then
   machine.add(62, 61, 60, 60, 'S', "pt_data_worker", "python train.py");
   machine.add(63, 61, 60, 60, 'S', "python", kSpawned);
   machine.add(64, 61, 64, 64, 'S', "python", kSpawned);          // in its own session
   machine.add(65, 60, 60, 60, 'S', "python", "python eval.py");  // the script's own program
-  machine.add(66, 1, 60, 60, 'S', "python", "python left.py");   // left to run by the script, which lives
+  machine.add(66, 1, 60, 60, 'S', "python", "python left.py");   // left running by the script, which lives on
   machine.worker_pipes(62);
   machine.program_pipes(61);
   for (const Holder& holder : machine.find({62, 63, 64, 65, 66}).holders)
@@ -538,7 +538,7 @@ TEST(Holders, AWorkerThatAScriptsTrainerWaitsForIsNoOrphan) {
 }
 
 TEST(Holders, AWorkerOfATrainerThatIsPid1IsNoOrphan) {
-  // As `unshare --pid --fork` leaves it: the group is led from outside, and shows as 0.
+  // As left by `unshare --pid --fork`: the group's leader is outside, and is shown as 0.
   Machine outside;
   outside.add(1, 0, 0, 0, 'S', "python", "python train.py");
   outside.add(40, 1, 0, 0, 'S', "pt_data_worker", "python train.py");

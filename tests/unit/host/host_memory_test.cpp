@@ -1,4 +1,4 @@
-// The host's memory: of the machine, of a process, within a cgroup.
+// Host memory: of the machine, of a process, and within a cgroup.
 #include "host/host_memory.hpp"
 
 #include <gtest/gtest.h>

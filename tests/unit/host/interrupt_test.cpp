@@ -36,7 +36,7 @@ TEST(Interrupt, AWaitEndsWhicheverThreadGetsTheSignal) {
   const Interrupt interrupt;
   const Pipe pipe;
   const auto begun = Clock::now();
-  std::thread other([] { ::raise(SIGTERM); });  // raise() is to the thread that calls it
+  std::thread other([] { ::raise(SIGTERM); });  // raise() signals the thread that calls it
   EXPECT_FALSE(Interrupt::wait_ready(pipe.ends[0], POLLIN, Clock::now() + 10min));
   EXPECT_TRUE(Interrupt::requested());
   EXPECT_FALSE(Interrupt::sleep_until(Clock::now() + 10min));

@@ -27,9 +27,9 @@ class Launch : public ::testing::Test {
 TEST_F(Launch, RanksOfOneLauncherShareIt) {
   add(1, 0, 1, 1, "systemd");
   add(50, 1, 50, 50, "sshd");
-  add(51, 50, 51, 51, "bash");  // interactive: a group for each job
+  add(51, 50, 51, 51, "bash");  // interactive: one group per job
   add(60, 51, 60, 51, "torchrun");
-  add(61, 60, 61, 61, "python");  // a session for each rank, as torchrun gives
+  add(61, 60, 61, 61, "python");  // one session per rank, as with torchrun
   add(62, 60, 62, 62, "python");
   EXPECT_EQ(of(61), "torchrun pid 60");
   EXPECT_EQ(of(62), of(61));
@@ -40,7 +40,7 @@ TEST_F(Launch, RanksOfMpirunAndOfAScriptShareIt) {
   add(51, 1, 51, 51, "bash");
   add(70, 51, 70, 51, "run.sh");
   add(71, 70, 70, 51, "mpirun");
-  add(72, 71, 72, 51, "solve");  // a group for each rank, as mpirun gives
+  add(72, 71, 72, 51, "solve");  // one group per rank, as with mpirun
   add(73, 71, 73, 51, "solve");
   EXPECT_EQ(of(72), "run.sh pid 70");
   EXPECT_EQ(of(73), of(72));

@@ -1,4 +1,4 @@
-// What a living worker does that one that waits in vain does not, from what the kernel counts.
+// The activity of a living worker that distinguishes it from one that waits in vain, from the kernel's counters.
 #include "host/life_watch.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 namespace vramtrack {
 namespace {
 
-/// What the kernel has counted of a process with one thread, and with the driver's if it has that.
+/// The kernel's counters for a process with one thread, and for the driver's thread if it has one.
 struct Counted {
   int pid = 77;
   int parent = 1;
@@ -56,7 +56,7 @@ class LifeWatchTest : public ::testing::Test {
       thread(c.pid + 1000, "cuda-EvtHandlr", 'S', fmt::format("1000 0 {:.0f}\n", up_s),
              fmt::format("{} 0x7f00 0x2 0x7f10 0x0 0x0 0x0 0x7ffc 0x7fea\n", SYS_ppoll));
   }
-  /// Looks once a second, and `at(second)` has happened by then. Returns the sign of the first worker.
+  /// Polls once per second, after `at(second)`. Returns the sign of the first worker.
   std::string watch(int seconds, const std::function<void(int)>& at, std::vector<int> workers = {77}) {
     std::ofstream(proc.file("uptime")) << up_s << " 0\n";
     at(0);

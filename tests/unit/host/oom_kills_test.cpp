@@ -1,4 +1,4 @@
-// Processes that the kernel ended for lack of the host's memory: records of its log, counters of cgroups.
+// Processes that the kernel killed for lack of host memory: records in its log, counters of cgroups.
 #include "host/oom_kills.hpp"
 
 #include <gmock/gmock.h>

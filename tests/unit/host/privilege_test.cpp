@@ -18,7 +18,7 @@
 namespace vramtrack {
 namespace {
 
-/// Gives this thread what systemd's AmbientCapabilities= gives; false without the right to.
+/// Gives this thread the capability as systemd's AmbientCapabilities= does; returns false without the right to do so.
 bool make_ambient(unsigned capability) {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   std::array<__user_cap_data_struct, 2> data{};
@@ -29,7 +29,7 @@ bool make_ambient(unsigned capability) {
 }
 
 TEST(Privilege, ProgramsThatAreStartedGetNoCapabilities) {
-  const pid_t child = ::fork();  // a separate process: the other tests keep what they have
+  const pid_t child = ::fork();  // a separate process, so that the other tests keep their privileges
   if (child == 0) {
     if (!make_ambient(CAP_SYS_PTRACE)) ::_exit(77);
     const bool given = ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, CAP_SYS_PTRACE, 0, 0) == 1;
@@ -49,7 +49,7 @@ TEST(Privilege, AnotherUserWithTheCapabilityReadsOthers) {
   if (child == 0) {
     if (::geteuid() != 0 || ::prctl(PR_SET_KEEPCAPS, 1) != 0) ::_exit(77);
     if (::setresuid(65534, 65534, 65534) != 0) ::_exit(77);
-    const bool without = may_read_others();  // the effective set is empty after the change of user
+    const bool without = may_read_others();  // changing the user empties the effective set
     __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
     std::array<__user_cap_data_struct, 2> data{};
     ::syscall(SYS_capget, &header, data.data());

@@ -87,7 +87,7 @@ TEST(Process, MapsAreReadInPiecesAndNoLineIsLost) {
   std::vector<std::string> names;
   {
     std::ofstream maps(proc.file("77/maps"));
-    for (int i = 0; i < 3000; ++i) {  // many times the buffer of one read
+    for (int i = 0; i < 3000; ++i) {  // many times the buffer for one read
       names.push_back("lib" + std::to_string(i) + ".so");
       maps << "7f0000000000-7f0000001000 r-xp 00000000 08:01 " << i << "    /usr/lib/" << names.back() << "\n";
     }
@@ -111,7 +111,7 @@ TEST(Process, TheLivingOneIsItself) {
 }
 
 TEST(Process, MapsOfAnotherUserAreDeniedAndTheRestIsStillRead) {
-  // A child without privilege looks at its parent when that is root, else at the first process.
+  // A child without privilege examines its parent if that is root, else the first process.
   const auto other = static_cast<std::uint32_t>(geteuid() == 0 ? getpid() : 1);
   const pid_t child = fork();
   if (child == 0) {

@@ -22,7 +22,7 @@ TEST(ProcessTree, IsARootAndAllBelowIt) {
   const TempFolder proc;
   add_process(proc, 10, 1);
   add_process(proc, 11, 10);
-  add_process(proc, 12, 11, "a) S 99 (b");  // a name may hold anything
+  add_process(proc, 12, 11, "a) S 99 (b");  // a name may contain anything
   add_process(proc, 20, 1);
   add_process(proc, 21, 20);
   std::filesystem::create_directory(proc.file("self"));
@@ -41,9 +41,9 @@ TEST(ProcessTree, AroundAProcessAreItsParentsAndThenItsSession) {
   add(1, 0, 1);
   add(10, 1, 10);   // a shell
   add(11, 10, 10);  // the program
-  add(12, 10, 10);  // a script that follows it
-  add(13, 12, 10);  // which marks
-  add(20, 1, 20);   // of another session
+  add(12, 10, 10);  // a script that runs after it
+  add(13, 12, 10);  // the process that makes marks
+  add(20, 1, 20);   // in another session
   EXPECT_THAT(processes_around(proc.path(), 13),
               ElementsAre(ElementsAre(12U), ElementsAre(10U), ElementsAre(1U), ElementsAre(11U)));
   EXPECT_THAT(processes_around(proc.path(), 77), ElementsAre()) << "one that has ended";
@@ -51,7 +51,7 @@ TEST(ProcessTree, AroundAProcessAreItsParentsAndThenItsSession) {
 
 TEST(ProcessTree, AProcessThatEndsWhileItIsReadIsNoError) {
   const TempFolder folder;
-  // Reading a directory fails as reading the file of a process that is gone does: after it was opened.
+  // Reading a directory fails like reading the file of a process that has gone: after it was opened.
   std::filesystem::create_directories(folder.file("4242/stat"));
   EXPECT_THAT(process_tree(folder.path(), 1), ElementsAre(1U));
 }

@@ -13,7 +13,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-/// A /proc of one's own, and a watch over it.
+/// A /proc made by the test, and a watch over it.
 class ProcessWatchTest : public testing::Test {
  protected:
   ProcessWatchTest() {
@@ -93,10 +93,10 @@ TEST_F(ProcessWatchTest, TellsCpuAndHostMemoryOfTheLineItReadsAnyway) {
   const Batch second = poll({{10, 100}}, 2);
   ASSERT_THAT(second.loads, SizeIs(1));
   EXPECT_DOUBLE_EQ(second.loads[0].load.cpu_ratio.value_or(-1), 150 / ticks_per_s / 2);
-  // Within a moment the hundredths of a second that the kernel counts say nothing.
+  // Over a very short time, the hundredths of a second that the kernel counts are meaningless.
   stat(221, 50, 4);
   EXPECT_EQ(poll({{10, 100}}, 0.1).loads[0].load.cpu_ratio, second.loads[0].load.cpu_ratio);
-  // It left the list: what it did there no longer holds.
+  // It is no longer listed, so its earlier load no longer applies.
   EXPECT_EQ(poll({}).loads[0].load, ProcessLoad{});
 }
 
@@ -199,11 +199,11 @@ TEST_F(ProcessWatchTest, LibrariesThatLoadLateAreFoundLater) {
   EXPECT_EQ(catalog_.process(10, 500)->framework, "") << "not looked at again yet";
   poll({{10, 100}}, 5);
   EXPECT_EQ(catalog_.process(10, 500)->framework, "PyTorch");
-  // A more specific one that shows later still wins.
+  // A more specific one that appears later takes precedence.
   map(10, "/x/site-packages/vllm/_C.abi3.so");
   poll({{10, 100}}, 60);
   EXPECT_EQ(catalog_.process(10, 500)->framework, "vLLM");
-  // What is already known is not lost when a later look says less.
+  // Known information is not lost when a later poll has less.
   map(10, "/lib/libc.so.6");
   poll({{10, 100}}, 300);
   EXPECT_EQ(catalog_.process(10, 500)->framework, "vLLM");
@@ -243,7 +243,7 @@ TEST_F(ProcessWatchTest, TheOrderOfTheDriversListDoesNotMatter) {
     EXPECT_EQ(key(first.samples[i]).pid, ascending[i / 2]);
     EXPECT_EQ(key(first.samples[i]).device_id, i % 2 == 0 ? "GPU-a" : "GPU-b");
   }
-  // Four are over, two of them by a pid that is reused.
+  // Four have ended, two of them with a pid that is reused.
   for (const std::uint32_t pid : {300U, 65536U}) stop(pid);
   for (const std::uint32_t pid : {90001U, 8U}) start(pid, 900);
   const Batch second = poll_both({90001, 8, 7});
@@ -266,7 +266,7 @@ TEST_F(ProcessWatchTest, ProcessesWithoutBytesThatComeAndGoLeaveNothing) {
   poll({});
   EXPECT_EQ(catalog_.live(), 0U);
   EXPECT_THAT(catalog_.processes(), IsEmpty());
-  // One that had a sample is the engine's to retire.
+  // The engine retires one that had a sample.
   start(10, 500);
   poll({{10, 100}});
   stop(10);

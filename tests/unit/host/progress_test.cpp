@@ -1,4 +1,4 @@
-// What the kernel reports of a process that may be stalled: in a /proc of the test, and of real processes.
+// The kernel's reports about a process that may be stalled, from a /proc made by the test and from real processes.
 #include "host/progress.hpp"
 
 #include <fmt/format.h>
@@ -96,7 +96,7 @@ TEST(Sockets, OnlyNamesThatNobodyCanGuessAreSecret) {
     EXPECT_FALSE(is_secret(name)) << name;
 }
 
-/// A /proc of one's own, and a reader of it.
+/// A /proc made by the test, and a reader of it.
 class ProgressOfProcesses : public ::testing::Test {
  protected:
   struct Stat {
@@ -138,7 +138,7 @@ class ProgressOfProcesses : public ::testing::Test {
     out.command = command;
     return out;
   }
-  /// The reading, 30 s after the last.
+  /// Returns the reading, 30 s after the previous one.
   std::optional<ProcessProgress> read(const ProcessInfo& process) {
     now_ += from_seconds(30);
     std::vector<ProgressReading> out;
@@ -293,7 +293,7 @@ TEST_F(ProgressOfProcesses, AServerIsKnownByItsSocketsAndByThoseOfTheServerAbove
   EXPECT_EQ(p->listening->clients, 1U);
   EXPECT_EQ(p->listening->waiting, 1U);
 
-  // A rank's own port, where its ranks meet, is not a service; nor is the launcher's.
+  // A rank's own port, at which its ranks meet, is not a service; nor is the launcher's.
   file(10, "environ", std::string("WORLD_SIZE=4\0MASTER_PORT=8000\0X=\0", 34));
   EXPECT_THAT(read(info(10))->listening->ports, IsEmpty());
 }
@@ -321,11 +321,11 @@ TEST_F(ProgressOfProcesses, AFrozenCgroupIsKnown) {
   EXPECT_TRUE(read(frozen)->frozen);
 }
 
-// Whatever is in these files, nothing but facts comes of it.
+// Whatever these files contain, only facts result from them.
 TEST_F(ProgressOfProcesses, OddFilesAreNoTrouble) {
   put(10, {});
   constexpr char kOdd[] =
-      "\x1b[31m\0\xff\n:::\n0: \n rchar: 99999999999999999999999\nwchar: -1\n";  // with a zero in it
+      "\x1b[31m\0\xff\n:::\n0: \n rchar: 99999999999999999999999\nwchar: -1\n";  // it contains a zero byte
   for (const char* name : {"io", "status", "environ", "wchan", "syscall", "net/tcp", "net/tcp6", "net/unix"})
     file(10, name, std::string(kOdd, sizeof kOdd - 1));
   socket(10, 3, 1);

@@ -98,10 +98,10 @@ TEST(Walls, ThePinnedLimitOfAnMpsClient) {
   m.process.kind = "MPS";
   const std::string name = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT of pid 42";
   EXPECT_THAT(m.walls(), ElementsAre(Wall{"GPU-0000", 2 * kGi, name}, Wall{"GPU-0001", kGi / 2, name}));
-  // CUDA numbers what is visible, in that order.
+  // CUDA numbers the visible GPUs, in that order.
   m.environment({"CUDA_VISIBLE_DEVICES=1,0", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=2G"});
   EXPECT_THAT(m.walls(), ElementsAre(Wall{"GPU-0001", 2 * kGi, name}));
-  // One entry for a GPU that is not visible switches all of them off.
+  // A single entry for an invisible GPU disables all of them.
   m.environment({"CUDA_VISIBLE_DEVICES=GPU-0001", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=2G,1=1G"});
   EXPECT_THAT(m.walls(), IsEmpty());
 }
@@ -153,7 +153,7 @@ TEST(Walls, AnEnvironmentIsReadOncePerProcess) {
   EXPECT_EQ(reader.read(m.process, m.devices).size(), 2U);
   m.environment({});
   EXPECT_EQ(reader.read(m.process, m.devices).size(), 2U);
-  m.process.start_ticks = 8;  // another process of the same pid
+  m.process.start_ticks = 8;  // another process with the same pid
   EXPECT_THAT(reader.read(m.process, m.devices), IsEmpty());
   reader.keep({});
   EXPECT_THAT(reader.read(m.process, m.devices), IsEmpty());

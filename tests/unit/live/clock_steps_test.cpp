@@ -1,4 +1,4 @@
-// Whatever is done to a machine's clock, to vramtrack and to the machine: what was recorded is kept for its retention.
+// Whatever is done to a machine's clock, to vramtrack and to the machine: recorded data is kept for its retention.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -26,14 +26,14 @@ constexpr Duration kTick = 60s;
 struct Step {
   enum class Kind : std::uint8_t { watch, set_clock, restart, reboot };
   Kind kind = Kind::watch;
-  Duration span{0};  ///< watched; by which the clock is set; for which nobody watches
+  Duration span{0};  ///< time watched; amount by which the clock is set; time without a watch
 };
 
 void showValue(const Step& step, std::ostream& out) {
   out << "step " << static_cast<int>(step.kind) << " of " << std::chrono::duration<double>(step.span).count() << " s";
 }
 
-/// Each of its samples has another value: so it is known which are there.
+/// Each of its samples has a different value, so that it is known which ones are stored.
 class Numbers final : public Source {
  public:
   Numbers(Catalog& catalog, std::uint64_t& number) : number_(&number) {
@@ -89,7 +89,7 @@ class Machine {
     }
   }
 
-  /// Counts the samples that are younger than the retention and gone.
+  /// Counts the samples that are within the retention but missing.
   std::size_t lost() {
     loop_->finish();
     std::set<std::uint64_t> there;
@@ -111,7 +111,7 @@ class Machine {
   }
 
   std::size_t clock_steps = 0;
-  std::size_t kept = 0;  ///< once lost() was called
+  std::size_t kept = 0;  ///< set once lost() has been called
   [[nodiscard]] std::size_t polled() const { return polled_at_.size(); }
   [[nodiscard]] Duration uptime() const { return uptime_; }
 
@@ -145,12 +145,12 @@ class Machine {
   std::shared_ptr<ManualTime> time_ = std::make_shared<ManualTime>();
   std::unique_ptr<Loop> loop_;
   int boots_ = 0;
-  Duration uptime_{0};               ///< of all boots
+  Duration uptime_{0};               ///< sum over all boots
   std::vector<Duration> polled_at_;  ///< the uptime at which each number was polled
   std::uint64_t number_ = 0;
 };
 
-/// From seconds to decades, ahead and back alike.
+/// From seconds to decades, forward and back alike.
 template <class Random>
 Duration any_clock_step(Random&& below) {
   constexpr std::int64_t kMost_s[] = {10, 3600, 86400, 86400 * 30, 86400 * 365 * 20};
@@ -175,7 +175,7 @@ Step any_step(Random&& below) {
   }
 }
 
-/// The clock may end where no calendar goes; a machine's does not.
+/// The clock could leave every calendar here; a machine's clock does not.
 bool possible(const std::vector<Step>& steps) {
   Duration most{0};
   for (const Step& step : steps) most += std::chrono::abs(step.span);
@@ -195,7 +195,7 @@ RC_GTEST_PROP(ClockSteps, NeverDeleteWhatIsYoungerThanItsRetention, ()) {
   }
 }
 
-/// The same clock, set by nobody: what is older than its retention does go.
+/// The same clock, never set: data beyond its retention does expire.
 TEST(ClockSteps, RetentionGoesOnWithTheMachine) {
   Machine machine;
   for (int i = 0; i < 12; ++i) {
@@ -206,7 +206,7 @@ TEST(ClockSteps, RetentionGoesOnWithTheMachine) {
   EXPECT_LE(machine.kept, 180U) << "two hours, and two blocks of a quarter of an hour";
 }
 
-/// Weeks of random steps. VRAMTRACK_SOAK_SECONDS: for this long, a machine of three weeks after the other.
+/// Weeks of random steps. With VRAMTRACK_SOAK_SECONDS: for this long, one machine of three weeks after another.
 TEST(ClockSteps, Soak) {
   const char* text = std::getenv("VRAMTRACK_SOAK_SECONDS");
   const std::chrono::seconds duration{text != nullptr ? std::atoi(text) : 0};
@@ -220,7 +220,7 @@ TEST(ClockSteps, Soak) {
     const Duration length = text != nullptr ? Duration{24h * 21} : Duration{24h};
     while (machine.uptime() < length) {
       Step step = any_step(below);
-      // Where a step would leave the calendar, the next ones bring it back.
+      // If a step would leave the calendar, the next ones bring it back.
       if (step.kind == Step::Kind::set_clock || step.kind == Step::Kind::reboot) step.span %= 24h * 365 * 2;
       machine.take(step);
       ASSERT_FALSE(HasFatalFailure());

@@ -13,7 +13,7 @@ class Health : public ::testing::Test {
     device.index = 3;
     catalog_.describe(device);
   }
-  /// What is recorded of a reading at `t_s`.
+  /// The record of a reading at `t_s`.
   std::string told(double t_s, bool is_hot, std::uint64_t errors = 0) {
     DeviceReading reading;
     reading.time = Timestamp{from_seconds(t_s)};
@@ -25,7 +25,7 @@ class Health : public ::testing::Test {
     if (is_hot) reading.health->throttle->add(Throttle::thermal_hardware);
     Batch batch;
     batch.readings.push_back(reading);
-    batch.readings.push_back({});  // one without health says nothing
+    batch.readings.push_back({});  // one without health provides no information
     history_.add(catalog_, batch);
     EXPECT_LE(batch.events.size(), 1U);
     if (batch.events.empty()) return {};

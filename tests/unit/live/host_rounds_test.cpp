@@ -110,7 +110,7 @@ TEST_F(HostRoundsTest, EveryTenSecondsWhatAProcessHoldsAndHowMuchIsLeft) {
   EXPECT_EQ(host(poll(10))[Metric::host_anonymous], 5 * kGiB);
 }
 
-/// An APU may map more than the host has left.
+/// An APU may map more memory than the host has left.
 TEST_F(HostRoundsTest, WhatADeviceThatSharesItCanStillGetOfTheHostsMemory) {
   DeviceInfo apu;
   apu.id = "0000:c5:00.0";

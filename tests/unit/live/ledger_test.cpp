@@ -1,4 +1,4 @@
-// The ledger of a GPU: its parts, and whose file belongs to which GPU.
+// The ledger of a GPU: its parts, and which device file belongs to which GPU.
 #include "live/ledger.hpp"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ Holder holder(std::uint32_t pid, std::set<std::string> files = {}) {
   return one;
 }
 
-/// One GPU with this much in use, and one process with this much of it.
+/// One GPU with this much memory in use, and one process with this much of it.
 struct Machine {
   Machine(std::uint64_t used_bytes, std::uint64_t process_bytes) {
     DeviceInfo device;
@@ -85,7 +85,7 @@ TEST(Ledger, MemoryThatProcessesShareMakesNothingNegative) {
 
 TEST(Ledger, WhoeverHasTheGpuOpenAndIsNotListedIsNamed) {
   const Machine machine(10000 * kMi, 4000 * kMi);
-  // The driver's own numbering differs from its index: nvidia3 is GPU 0.
+  // The driver's own numbering differs from the GPU's index: nvidia3 is GPU 0.
   const std::string information = machine.folder.file("proc/driver/nvidia/gpus/0000:1d:00.0");
   std::filesystem::create_directories(information);
   std::ofstream(information + "/information") << "Model: \t\t Fake\nDevice Minor: \t 3\n";

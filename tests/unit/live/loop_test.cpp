@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::ElementsAre;
 
-/// Counts its polls; fails, warns and ends as the test wants.
+/// Counts its polls; fails, warns and ends as the test requires.
 class FakeSource final : public Source {
  public:
   explicit FakeSource(Catalog& catalog) {
@@ -107,7 +107,7 @@ TEST(Loop, MissedTicksAreNotMadeUpFor) {
   rig.run(1);
   EXPECT_EQ(rig.loop->next() - SteadyTime{}, 15s);
   rig.source->takes.reset();
-  rig.time->pass(6s);  // somebody else held the processor
+  rig.time->pass(6s);  // another process held the processor
   rig.loop->tick();
   EXPECT_EQ(rig.loop->cost().late_polls, 1U);
   EXPECT_EQ(rig.loop->next() - SteadyTime{}, 20s);
@@ -176,7 +176,7 @@ TEST(Loop, GoesOnWithoutAStoreThatCannotBeOpened) {
   EXPECT_THAT(rig.heard.warnings[0], testing::HasSubstr("pass --no-record to silence this"));
 }
 
-/// A simulation is the same loop on a clock that goes faster; at its end it begins again, knowing nothing.
+/// A simulation is the same loop on a faster clock; at its end it starts again, without any history.
 TEST(Loop, RunsASimulationAgainAndAgain) {
   auto scenario = sim::parse_scenario(sim::builtin_scenarios().front().toml, "builtin");
   ASSERT_TRUE(scenario) << scenario.error().message;
@@ -228,7 +228,7 @@ TEST(Loop, ASimulationBeginsWithItsWatch) {
   EXPECT_EQ(first, loop.started()) << "a sample before its watch would be another watch's";
 }
 
-/// A program that ran between two readings of the machine's clocks is not a jump of a fast clock.
+/// A program that ran between two readings of the machine's clocks does not make a fast clock jump.
 TEST(Loop, AFastClockDoesNotJumpByItself) {
   Rig rig;
   rig.time->reading_takes = 20ms;

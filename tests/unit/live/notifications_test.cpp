@@ -30,7 +30,7 @@ using testing::StartsWith;
 
 const Timestamp kNow = at(100'000);
 
-/// The device's alert of the sample view, and that view.
+/// The device's alert in the sample view, and that view.
 struct Raised {
   View view = sample_view();
   SeriesView& series = view.series[0];
@@ -38,7 +38,7 @@ struct Raised {
   mutable IncidentChange incident = {"0123456789abcdef", {}, {}};
 
   [[nodiscard]] act::Note note(AlertNews news) const { return note_of(told(news), kNow); }
-  /// As an incident of its own.
+  /// The notice of it as a separate incident.
   [[nodiscard]] AlertNotice told(AlertNews news) const {
     incident.news = news;
     return {view, series, alert, news, incident};
@@ -104,7 +104,7 @@ TEST(NoteOf, TextAndJsonAreThoseOfTheReportsWithoutTheLastNewline) {
   EXPECT_THAT(text, Not(HasSubstr("\x1b"))) << "no colours";
 }
 
-/// What a watch that notifies needs: settings, the time of day, and a receiver of its warnings.
+/// The needs of a watch that sends notifications: settings, the time of day, and a receiver for its warnings.
 struct Watch {
   TempFolder folder;
   Config config;
@@ -114,7 +114,7 @@ struct Watch {
   [[nodiscard]] std::string received() const { return folder.file("received"); }
   [[nodiscard]] std::string store() const { return folder.file("state/watch.db"); }
 
-  /// A program that appends what it gets, one line a message.
+  /// Sends to a program that appends its input, one line per message.
   void to_a_file() { config.notify.exec = {"sh", "-c", "cat >>\"$1\"", "sh", received()}; }
   void to_one_that_fails() { config.notify.exec = {"sh", "-c", "echo no mail server >&2; exit 3"}; }
 
@@ -123,7 +123,7 @@ struct Watch {
         config, store_path, simulated, [] { return kNow; }, warn);
   }
 
-  /// The lines that the program got, in order.
+  /// The lines that the program received, in order.
   [[nodiscard]] std::vector<std::string> messages() const {
     std::vector<std::string> lines;
     std::ifstream in(received());
@@ -134,7 +134,7 @@ struct Watch {
   static act::Note note() { return Raised().note(AlertNews::raised); }
 };
 
-/// Starting a program takes a machine under load longer than a watch waits at its end.
+/// On a machine under load, starting a program takes longer than a watch waits at its end.
 constexpr double kPatience_s = 120;
 
 TEST(OpenNotifier, IsNobodyWhereNothingIsConfigured) {
@@ -255,7 +255,7 @@ TEST_F(Notifying, WhatEndsInSilenceIsToldAfterItOnlyWhereItsBeginningWas) {
   EXPECT_EQ(notifier->counts().incidents, 0U);
 }
 
-/// Whatever happens to it in the silence: whoever was notified of its beginning is notified of its end.
+/// Whatever happens during the silence: everybody who was notified of the beginning is notified of the end.
 class ToldBeforeTheSilence : public Notifying, public testing::WithParamInterface<bool> {};
 INSTANTIATE_TEST_SUITE_P(AndAgainInIt, ToldBeforeTheSilence, testing::Bool());
 
@@ -295,7 +295,7 @@ void play_a_leak(act::Notifier& notifier, const Warn& warn, bool with_dates, std
   }
 }
 
-/// As it stands in a message.
+/// The time as written in a message.
 std::string time_of(const act::Note& note) {
   return "\"time\":\"" + iso8601(note.time) + '"';
 }

@@ -36,7 +36,7 @@ TEST(Pipeline, AViewIsMadeOnceBetweenTwoBatches) {
   EXPECT_TRUE(pipeline.view()->series.empty());
 }
 
-/// While it lives, no file of this process grows.
+/// While it lives, no file of this process can grow.
 class NoFileGrows {
  public:
   NoFileGrows() {

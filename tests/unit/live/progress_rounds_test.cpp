@@ -1,4 +1,4 @@
-// The facts that a round makes samples of: what processes read, and how busy they and the devices were.
+// The facts that a round turns into samples: what processes read, and how busy they and the devices were.
 #include "live/progress_rounds.hpp"
 
 #include <fmt/format.h>
@@ -37,7 +37,7 @@ class Rounds : public ::testing::Test {
     config.sys_root = folder.path() + "/sys";
     return config;
   }
-  /// One poll; the facts that it adds.
+  /// Polls once; returns the facts that this adds.
   std::map<Metric, std::uint64_t> poll(ProgressRounds& rounds, double busy, std::optional<double> process_busy = {}) {
     const Timestamp now{from_seconds(t_s_)};
     t_s_ += 10;

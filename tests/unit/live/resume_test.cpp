@@ -1,4 +1,4 @@
-// A watch that is started again continues where the last one ended.
+// A restarted watch continues where the previous one ended.
 #include "live/resume.hpp"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t kMiB = 1U << 20U;
 constexpr std::uint64_t kGiB = 1U << 30U;
 
-/// A device of 24 GiB whose process leaks 300 MiB a minute from the epoch of the test on.
+/// A 24 GiB device with a process that leaks 300 MiB per minute from the test's epoch on.
 class Leaking final : public Source {
  public:
   Leaking(Catalog& catalog, Timestamp begin) : begin_(begin) {
@@ -71,7 +71,7 @@ class ResumeTest : public testing::Test {
  protected:
   ResumeTest() {
     time->boot_id = "boot-1";
-    // /proc of a machine on which the process lives.
+    // /proc of a machine on which the process is alive.
     process_lives(true);
   }
   void process_lives(bool lives) const {
@@ -95,7 +95,7 @@ class ResumeTest : public testing::Test {
   Timestamp begin = time->wall;
 };
 
-/// Ticks of 5 s until the alert of a watch that is never interrupted.
+/// The number of 5 s ticks until the alert of a watch that is never interrupted.
 int ticks_to_alert(const std::shared_ptr<ManualTime>& like) {
   const auto time = std::make_shared<ManualTime>(*like);
   const TempFolder folder;
@@ -203,7 +203,7 @@ TEST_F(ResumeTest, TheStoreSaysWhetherAWatchWentOn) {
   ASSERT_TRUE(reader);
   Catalog catalog;
   Batch batch;
-  std::vector<std::pair<bool, bool>> starts;  // what each knew: runs, and the samples before
+  std::vector<std::pair<bool, bool>> starts;  // what each one had: runs, and the previous samples
   while (*(*reader)->read(catalog, batch))
     for (const Event& event : batch.events)
       if (event.kind == Event::Kind::watch_started) starts.emplace_back(event.knew_runs, event.went_on);

@@ -1,5 +1,5 @@
-// Real programs that hold memory of fake GPUs and get nothing done, through the live loop: which of them are stalled?
-// Time is simulated: 30 s pass at each tick.
+// Real programs that hold memory on fake GPUs and make no progress, through the live loop: which of them count as
+// stalled? Time is simulated: 30 s pass at each tick.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -33,10 +33,10 @@ using ::testing::HasSubstr;
 
 constexpr double kTick_s = 30;
 
-/// A child in its own process group, as a shell starts it. The destructor ends it.
+/// A child in its own process group, as started by a shell. The destructor ends it.
 class Program {
  public:
-  /// `body` runs in the child and never returns; it closes or execs away `ready` when it is where it will stay.
+  /// `body` runs in the child and never returns; it closes `ready`, or loses it by exec, when it has reached its state.
   explicit Program(const std::function<void(int ready)>& body) {
     std::array<int, 2> pipe_ends{};
     if (::pipe2(pipe_ends.data(), O_CLOEXEC) != 0) return;
@@ -49,7 +49,7 @@ class Program {
       ::_exit(1);
     }
     ::close(pipe_ends[1]);
-    // What the child writes, until nobody has the other end.
+    // Reads the child's output until nobody has the other end.
     char byte = 0;
     while (::read(pipe_ends[0], &byte, 1) == 1) said_ += byte;
     ::close(pipe_ends[0]);
@@ -69,7 +69,7 @@ class Program {
   std::string said_;
 };
 
-/// Sleeps for ever, under the command line of another program.
+/// Sleeps forever, under the command line of another program.
 std::function<void(int)> called(const std::string& command) {
   return [command](int) { ::execl("/bin/sleep", command.c_str(), "1000000", nullptr); };
 }
@@ -91,7 +91,7 @@ void spins(int ready) {
   for (;;) i = i + 1;
 }
 
-/// Serves the first client until that goes, and says its port.
+/// Serves the first client until it disconnects, and writes its port.
 void serves(int ready) {
   const int listens = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
@@ -109,7 +109,7 @@ void serves(int ready) {
   for (;;) ::pause();
 }
 
-/// A connection to a server of this machine.
+/// A connection to a server on this machine.
 class Client {
  public:
   explicit Client(const Program& server) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
@@ -127,7 +127,7 @@ class Client {
   int fd_;
 };
 
-/// A machine of fake GPUs, one for each program.
+/// A machine with fake GPUs, one per program.
 class Machine {
  public:
   explicit Machine(const std::vector<std::uint32_t>& pids, double minutes = 30, double tick_s = kTick_s) {
@@ -200,7 +200,7 @@ TEST(StalledPrograms, HungWorkersAreFoundAndWhatRestsIsNot) {
   const Program model(called("/usr/lib/ollama/runners/cuda_v12/ollama_llama_server --port 43211"));
   const Client client(asked);
   const Client first(deaf);
-  const Client second(deaf);  // nobody accepts it
+  const Client second(deaf);  // it is not accepted
   ASSERT_EQ(::kill(static_cast<pid_t>(stopped.pid()), SIGSTOP), 0);
   int status = 0;
   ASSERT_EQ(::waitpid(static_cast<pid_t>(stopped.pid()), &status, WUNTRACED), static_cast<pid_t>(stopped.pid()));
@@ -225,7 +225,7 @@ TEST(StalledPrograms, HungWorkersAreFoundAndWhatRestsIsNot) {
 }
 
 TEST(StalledPrograms, AHelperWhoseParentDiedIsFound) {
-  // The trainer says the helper's pid.
+  // The trainer writes the helper's pid.
   auto trainer = std::make_unique<Program>([](int ready) {
     const pid_t helper = ::fork();
     if (helper == 0)
@@ -247,7 +247,7 @@ TEST(StalledPrograms, AHelperWhoseParentDiedIsFound) {
   EXPECT_GT(stall->confidence, 0.9);
 }
 
-// A core that is busy is progress, as far as can be seen from outside.
+// As far as can be seen from outside, a busy core is progress.
 TEST(StalledPrograms, ABusyLoopAloneIsNotStalled) {
   const Program program(spins);
   constexpr double kShortTick_s = 0.5;
@@ -255,7 +255,7 @@ TEST(StalledPrograms, ABusyLoopAloneIsNotStalled) {
   std::string scratch;
   double cpu_s = 0;
   for (int i = 0; i < 24; ++i) {
-    // As much as a busy core would in a tick is more than a tick takes here; a tenth is above what counts as rest.
+    // A busy core's time per tick is more than a tick takes here; a tenth of it is above the limit for idle processes.
     const double until_s = cpu_s + kShortTick_s / 10;
     while (cpu_s < until_s) cpu_s = process_alive("/proc", program.pid(), scratch)->cpu_s;
     machine.tick();

@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 const Timestamp kStart{std::chrono::hours{24 * 365 * 56}};
 
-/// A machine whose time of day can be set.
+/// A machine with a time of day that can be set.
 struct Machine {
   Stamps stamps;
   Timestamp wall = kStart;
@@ -26,7 +26,7 @@ struct Machine {
     wall += span;
     boot += span;
   }
-  /// Another run begins, within the same boot of the machine or after a start of it.
+  /// Starts another run, within the same boot of the machine or after a reboot.
   Timestamp restart(const std::string& boot_id = "boot-1") {
     const ClockMark last = stamps.mark("boot-1");
     stamps = Stamps();
@@ -105,7 +105,7 @@ TEST(Stamps, ARestartGoesOnByTheTimeOfDay) {
   EXPECT_EQ(machine.stamps.take_news(), "");
 }
 
-/// What cost 191 chunks: vramtrack was started in the five seconds in which the clock was wrong.
+/// The case that cost 191 chunks: vramtrack was started in the five seconds in which the clock was wrong.
 TEST(Stamps, ARestartInAGlitchGoesOnFromTheLastRun) {
   for (const Duration glitch : {Duration{24h * 365 * 50}, Duration{-24h * 365 * 50}, Duration{3s}}) {
     Machine machine;
@@ -154,8 +154,8 @@ TEST(Stamps, AfterAStartOfTheMachineTheTimeOfDayIsBelieved) {
   EXPECT_EQ(machine.restart(), machine.wall) << "no boot goes back";
 }
 
-/// Whatever is done to the clock: stamps rise, and never run ahead of the time since boot by more than what has stood
-/// for kStable.
+/// Whatever is done to the clock: stamps rise, and never run ahead of the time since boot by more than an offset that
+/// has held for kStable.
 RC_GTEST_PROP(StampsProperty, AlwaysRise, ()) {
   Machine machine;
   Timestamp last = machine.after(1s);

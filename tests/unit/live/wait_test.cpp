@@ -1,4 +1,4 @@
-// Waiting: which ledger ends it, and which process is meant by a pid.
+// Waiting: the ledgers that end it, and the process that a pid refers to.
 #include "live/wait.hpp"
 
 #include <gmock/gmock.h>
@@ -53,7 +53,7 @@ TEST(Waiting, UntilSoMuchIsFree) {
   Waiting waiting(what, m.starts());
   auto look = waiting.look(m.ledger);
   ASSERT_TRUE(look);
-  // What the driver keeps for itself is in use beside the 10 GiB.
+  // The driver's own memory is in use in addition to the 10 GiB.
   EXPECT_THAT(look->unmet, ElementsAre("GPU 0: 13.0 GiB free, 14.0 GiB wanted"));
   EXPECT_THAT(wait_text(*look), HasSubstr("pid 10 python train.py (ada) holds 9.0 GiB of GPU 0: alive; it runs"));
   m.ledger.devices.front().used_bytes = 9 * kGi;
@@ -98,7 +98,7 @@ TEST(Waiting, EmptyMeansThatNobodyHoldsIt) {
   m.ledger.devices.front().unattributed_bytes = 3 * kGi;
   EXPECT_THAT(Waiting(what, m.starts()).look(m.ledger)->unmet,
               ElementsAre("GPU 0: 3.0 GiB in use that no process holds"));
-  // A process that has the GPU open may be the one that holds it.
+  // A process that has the GPU open may be the holder.
   Holder open = m.ledger.devices.front().lines.front().holder;
   open.info.pid = 11;
   open.state = HolderState::orphaned;
@@ -138,7 +138,7 @@ TEST(Waiting, TheStartDecidesWhichProcessAPidMeans) {
   what.pids = {10};
   Waiting waiting(what, m.starts());
   EXPECT_THAT(waiting.look(m.ledger)->unmet, ElementsAre("pid 10 has not ended"));
-  // It is a zombie that the driver still lists, and then another process has its pid and holds memory.
+  // It is a zombie that the driver still lists; then another process gets its pid and holds memory.
   m.running.erase(10);
   EXPECT_THAT(waiting.look(m.ledger)->unmet, ElementsAre("pid 10 has ended, but the driver still lists it on GPU 0"));
   m.ledger.devices.front().lines.clear();

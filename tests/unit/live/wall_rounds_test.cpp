@@ -50,7 +50,7 @@ class WallRoundsTest : public testing::Test {
     gpu.capacity_bytes = bytes;
     catalog.describe(gpu);
   }
-  /// "42=8589934592" for each wall (of the device: 0), and the messages.
+  /// Returns "42=8589934592" for each wall (0: of the device), and the messages.
   std::vector<std::string> poll(double t) {
     Batch batch;
     if (device_used) batch.samples.push_back({at(t), *device_used, 1000});
@@ -76,7 +76,7 @@ class WallRoundsTest : public testing::Test {
   SourcesConfig sources;
   std::vector<SeriesId> series;
   std::optional<SeriesId> device_used;
-  std::optional<std::pair<std::string, std::uint64_t>> told;  ///< by a source, of process 42
+  std::optional<std::pair<std::string, std::uint64_t>> told;  ///< by a source, for process 42
   std::optional<WallRounds> rounds;
 };
 
@@ -105,7 +105,7 @@ TEST_F(WallRoundsTest, AWallThatMovesIsAnEvent) {
   EXPECT_THAT(poll(30), IsEmpty());
 }
 
-/// Only the nearest is where memory ends.
+/// Memory ends only at the nearest wall.
 TEST_F(WallRoundsTest, TheNearestIsTheEndAndTheOthersAreLimits) {
   series.pop_back();
   limit("17179869184");
@@ -148,7 +148,7 @@ TEST_F(WallRoundsTest, ATotalThatMovesIsAnEventAtOnce) {
   EXPECT_THAT(poll(3), IsEmpty());
 }
 
-/// The more of a wall others hold, the nearer it is.
+/// The more memory others hold below a wall, the nearer it is.
 TEST(NearestWall, CountsWhatTheOthersHold) {
   const std::vector<Walled> all = {{2e9, {{"GPU-a", 16'000'000'000, "shared"}, {"GPU-a", 8'000'000'000, "own"}}},
                                    {13e9, {{"GPU-a", 16'000'000'000, "shared"}}}};

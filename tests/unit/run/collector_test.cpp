@@ -1,4 +1,4 @@
-// What a program's probe writes arrives whole, however the program ends.
+// All records of a program's probe arrive, however the program ends.
 #include "run/collector.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ using probe::Call;
 using probe::Record;
 using probe::Slot;
 
-/// Runs `body` in a child whose probe writes into `folder`.
+/// Runs `body` in a child with a probe that writes into `folder`.
 pid_t probed(const std::string& folder, const std::function<void()>& body) {
   const pid_t child = fork();
   if (child == 0) {
@@ -41,7 +41,7 @@ bool take(std::uint64_t address, std::uint64_t bytes) {
   return true;
 }
 
-/// A record that sampling leaves alone.
+/// Writes a record that sampling does not affect.
 void tell(std::uint64_t number) {
   probe::record_totals(Call::torch_block, 0, number, 0);
 }
@@ -117,7 +117,7 @@ TEST(Collector, KeepsUpWithAProgramThatWritesMoreThanItsRingHolds) {
   constexpr std::uint64_t kCount = 3 * probe::kRingSlots;
   const pid_t child = probed(all.folder.path(), [] {
     for (std::uint64_t i = 1; i <= kCount; ++i) {
-      // A program that is faster than its reader loses records; this one waits for room, as slower ones never have to.
+      // A program faster than its reader loses records; this one waits for room, which slower ones never need to do.
       if (probe::ring().exists())
         while (probe::ring().header().written - probe::ring().header().read > probe::kRingSlots / 2) usleep(100);
       tell(i);
@@ -181,7 +181,7 @@ TEST(Collector, LimitsReachProcessesThatRunAndThoseThatCome) {
     (void)!read(go[0], &byte, 1);  // the limit has been set
     const bool is_refused = !take(8192, 1000);
     (void)!write(ready[1], &byte, 1);
-    (void)!read(go[0], &byte, 1);  // and lifted
+    (void)!read(go[0], &byte, 1);  // it has been lifted
     _exit(is_refused && take(8192, 1000) ? 0 : 1);
   });
   char byte = 0;

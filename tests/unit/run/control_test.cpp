@@ -120,7 +120,7 @@ TEST(Control, AFullQueueIsWaitedForNoLonger) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, patience(std::chrono::seconds{2}));
 }
 
-/// A folder of runs with one run: this process, which is also what it holds.
+/// A folder of runs with one run: this process, which is also the probed process.
 class ProbedProcesses : public testing::Test {
  protected:
   void SetUp() override {
@@ -140,7 +140,7 @@ class ProbedProcesses : public testing::Test {
   }
   static void make(const std::string& path) { ASSERT_EQ(::mkdir(path.c_str(), 0700), 0) << path; }
   static void ring(const std::string& run, const std::string& name) { std::ofstream(run + "/ring." + name) << "ring"; }
-  /// Of this test's runs: others may run on this machine.
+  /// Only those in this test's runs: others may run on this machine.
   [[nodiscard]] std::vector<ProbedPid> found() const {
     auto all = probed_processes(::getuid());
     std::erase_if(all, [&](const ProbedPid& one) { return !one.folder.starts_with(folder_.path()); });
@@ -156,7 +156,7 @@ class ProbedProcesses : public testing::Test {
 TEST_F(ProbedProcesses, AreThoseWithARing) {
   EXPECT_THAT(found(), testing::IsEmpty());
   ring(run_, std::to_string(::getpid()));
-  ring(run_, "2147483647");  // has ended
+  ring(run_, "2147483647");  // it has ended
   ring(run_, "x");
   ring(run_, "-1");
   EXPECT_THAT(found(), testing::ElementsAre(ProbedPid{static_cast<std::uint32_t>(::getpid()), run_}));

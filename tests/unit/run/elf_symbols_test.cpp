@@ -12,7 +12,7 @@
 namespace vramtrack::run {
 namespace {
 
-/// A library that each process has.
+/// A library that every process has.
 std::string the_c_library() {
   Dl_info where{};
   EXPECT_NE(::dladdr(reinterpret_cast<void*>(&::getpid), &where), 0);
@@ -42,7 +42,7 @@ TEST(ElfSymbols, DamageIsAnErrorOrFewerNames) {
       EXPECT_LE(cut->functions().size(), whole.size());
       cut->rename({{"getpid", "getid"}});
     }
-  // Each byte of the header and of the table of sections.
+  // Damages each byte of the header and of the section table.
   const auto damaged = [&](std::size_t at) {
     std::string bytes = whole;
     bytes[at] = static_cast<char>(bytes[at] ^ 0xff);

@@ -1,4 +1,4 @@
-// Processes of a run that use a driver without the probe, on a /proc made of files.
+// Processes in a run that use a driver without the probe, on a /proc made of files.
 #include "run/escapes.hpp"
 
 #include <gmock/gmock.h>
@@ -13,7 +13,7 @@ namespace {
 
 class Proc {
  public:
-  /// `image`: what exec changes; `libraries`: that it has mapped.
+  /// `image`: changes with exec; `libraries`: those that it has mapped.
   void put(std::uint32_t pid, const std::string& image, const std::vector<std::string>& libraries,
            const std::string& children = "", std::uint64_t start_ticks = 100) {
     const std::string folder = "/" + std::to_string(pid);
@@ -53,7 +53,7 @@ TEST(Escapes, ADriverWithoutTheProbeIsFoundInEachProcessBelow) {
   proc.put(11, "b", {"libc.so.6"}, "13 ");
   proc.put(12, "c", {"libc.so.6", "libcudart.so.12"});
   proc.put(13, "d", {"libc.so.6", "libcuda.so.550.54"});
-  proc.put(14, "e", {"libcuda.so.1"});  // not of this run
+  proc.put(14, "e", {"libcuda.so.1"});  // not in this run
   Escapes escapes(proc.root());
   escapes.follow(10);
   const auto found = escapes.look();

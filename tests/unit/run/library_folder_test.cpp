@@ -57,7 +57,7 @@ TEST_F(LibraryPlace, EachObstacleIsSaid) {
 }
 
 TEST_F(LibraryPlace, NothingIsLoadedFromAMountWithoutExecution) {
-  const std::string own = "/proc/self/fd";  // this user's, and nobody else's
+  const std::string own = "/proc/self/fd";  // belongs to this user alone
   struct statvfs mount {};
   if (::statvfs(own.c_str(), &mount) != 0 || (mount.f_flag & ST_NOEXEC) == 0)
     GTEST_SKIP() << "/proc is not mounted noexec here";
@@ -100,7 +100,7 @@ TEST_F(LibraryPlace, ALinkLeadsToTheFolderThatItIsMadeForNow) {
     ASSERT_TRUE(path) << path.error().message;
     EXPECT_TRUE(can_be_preloaded(*path));
     EXPECT_EQ(text_of(*path), "one");
-    fs::remove(fs::path(*path).parent_path());  // whatever it is then: made again
+    fs::remove(fs::path(*path).parent_path());  // whatever it is then, it is made again
     fs::create_directory_symlink("/nowhere", fs::path(*path).parent_path());
   }
 }

@@ -13,7 +13,7 @@ constexpr std::uint64_t kMib = 1 << 20;
 constexpr double kBegin_s = 1.8e9;
 constexpr std::uint64_t kSecond_us = 1'000'000;
 
-/// Records of one process, as its probe writes them.
+/// The records of one process, as written by its probe.
 class Probe {
  public:
   Probe() {
@@ -57,7 +57,7 @@ class Probe {
   RunLifetimes lifetimes_{nullptr};
 };
 
-/// train.py:7 keeps what it allocates, train.py:9 releases it.
+/// train.py:7 keeps its allocations, train.py:9 releases them.
 void train(Probe& probe, int steps) {
   probe.text(1, "/home/me/train.py");
   probe.text(2, "train_step");
@@ -137,7 +137,7 @@ TEST(RunLifetimes, SumsByWhatMemoryIsFor) {
   probe.code(1, 1, 2);
   probe.code(2, 3, 4);
   probe.code(3, 5, 6);
-  // Both are called by one line of the program's own.
+  // Both are called by one line of the program itself.
   for (const std::uint32_t stack : {1U, 2U})
     for (const std::uint64_t at : {std::uint64_t{0}, std::uint64_t{1}})
       probe.put({probe::head_of(Record::frame, Call::none, 0, probe::kPythonFrame | probe::kEntryFrame, stack),
@@ -155,7 +155,7 @@ TEST(RunLifetimes, SumsByWhatMemoryIsFor) {
   EXPECT_EQ(probe.report(5).at(0).sites.size(), 1U) << "it is one line";
 }
 
-/// One line of the program makes a context and loads code into it.
+/// One line of the program creates a context and loads code into it.
 TEST(RunLifetimes, WhatTheDriverTakesIsNamedByItsCall) {
   Probe probe;
   train(probe, 1);

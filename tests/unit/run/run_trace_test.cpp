@@ -1,4 +1,4 @@
-// What the launcher has written when it is killed.
+// The data that the launcher has written by the time it is killed.
 #include "run/run_trace.hpp"
 
 #include <gtest/gtest.h>

@@ -17,7 +17,7 @@
 namespace vramtrack {
 namespace {
 
-/// A value that no default is, another with each call.
+/// A value that is never a default, different with each call.
 class Filler {
  public:
   void fill(bool& v) { v = true; }
@@ -73,7 +73,7 @@ TEST_F(AlertRow, EveryDeclaredFieldOfAnAlertComesBack) {
   expect_same((*alerts)[1], empty, "alert");
 }
 
-/// Schema 6 said only in words that memory had run out.
+/// Schema 6 recorded only in words that memory had run out.
 TEST_F(AlertRow, AnOlderStoreIsReadAndLearnsWhichAlertsEndedForWantOfMemory) {
   {
     auto database = sql::Database::open(config.path, sql::Database::Mode::write);

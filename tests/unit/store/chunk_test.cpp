@@ -35,7 +35,7 @@ TEST(Chunk, AnyPointsReturnExactly) {
   EXPECT_TRUE(rc::check([](const std::vector<Point>& points) {
     RC_PRE(!points.empty());
     ChunkBuilder builder;
-    for (int round = 0; round < 2; ++round) {  // a builder is reused: nothing may stay behind
+    for (int round = 0; round < 2; ++round) {  // a builder is reused, so nothing may be left over
       builder.clear();
       for (const auto& [time, series, value] : points) builder.add(time, series, value);
     }
@@ -94,7 +94,7 @@ TEST(Chunk, ColumnsOfAPointStayTogether) {
       EXPECT_EQ(chunk->value(chunk->series[0], i, c), i * (c == 0 ? 1U : c == 1 ? 10U : 100U));
 }
 
-/// The document's example, byte by byte: three ticks a second apart, series 2 flat, series 5 in the last two.
+/// The document's example, byte by byte: three ticks at intervals of a second, series 2 flat, series 5 in the last two.
 TEST(Chunk, TheDocumentedExampleIsWhatIsWritten) {
   ChunkBuilder builder;
   const std::int64_t second = 1'000'000'000;
@@ -127,7 +127,7 @@ TEST(Chunk, EveryFlippedBitIsFound) {
       Bytes bad = good;
       bad[byte] = static_cast<std::uint8_t>(bad[byte] ^ (1 << bit));
       const auto chunk = decode_chunk(bad);
-      // A few header bits of a zstd frame mean nothing: then the content is still what it was.
+      // A few header bits of a zstd frame have no meaning; the content is then unchanged.
       if (chunk) {
         EXPECT_EQ(lanes_of(*chunk), expected) << byte << ":" << bit;
       }

@@ -1,5 +1,5 @@
-// A recorder is killed with SIGKILL at random points, a hundred times over one file. After each kill every sample
-// that it had reported as flushed must be there, exactly and in order, and no more than the unflushed seconds gone.
+// A recorder is killed with SIGKILL at random points, a hundred times over one file. After each kill, every sample that
+// it had reported as flushed must be there, exactly and in order, and no more than the unflushed seconds may be gone.
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -19,7 +19,7 @@ constexpr int kSeries = 5;
 constexpr std::int64_t kTicksPerSecond = 10;
 constexpr double kFlushSeconds = 5;
 
-/// Tick n of the one recording that all recorders continue: the parent knows every value.
+/// Tick n of the single recording that all recorders continue, so that the parent knows every value.
 std::int64_t tick_ns(std::int64_t n) {
   return kStart + n * kSecond / kTicksPerSecond;
 }
@@ -34,7 +34,7 @@ struct Progress {
   std::int64_t appended = -1, flushed = -1;
 };
 
-/// Appends from tick `first` on until it is killed; reports after each call how far it is.
+/// Appends from tick `first` on until it is killed; reports its progress after each call.
 [[noreturn]] void record(const StoreConfig& config, std::int64_t first, int to_parent) {
   Catalog catalog;
   std::vector<SeriesId> ids;
@@ -57,7 +57,7 @@ struct Progress {
   }
 }
 
-/// Checks the ticks from `first` on; the last tick that is there, -1 after a failure.
+/// Checks the ticks from `first` on; returns the last tick that is there, or -1 after a failure.
 std::int64_t verify(const std::string& path, std::int64_t first) {
   const Scan seen = scan(path, {at_ns(tick_ns(first)), {}});
   EXPECT_THAT(seen.errors, IsEmpty());
@@ -93,8 +93,8 @@ TEST(StoreCrash, AHundredKillsLoseNoCommittedSample) {
       record(config, next, pipe_ends[1]);
     }
     ::close(pipe_ends[1]);
-    // The kill comes a random time after the recorder has taken a random number of ticks: in a quarter of the rounds
-    // right from the start, so that opening and creating are hit too.
+    // The kill comes a random time after the recorder has taken a random number of ticks; in a quarter of the rounds,
+    // from the very start, so that opening and creating are covered too.
     Progress progress{next - 1, next - 1};
     const std::int64_t run_to =
         next + (kill % 4 == 0 ? 0 : std::uniform_int_distribution<std::int64_t>(1, 12000)(random));
@@ -117,13 +117,13 @@ TEST(StoreCrash, AHundredKillsLoseNoCommittedSample) {
     ASSERT_FALSE(::testing::Test::HasFailure()) << "after kill " << kill;
     EXPECT_GE(last, progress.flushed) << "a flushed sample is gone after kill " << kill;
     EXPECT_LE(progress.appended - last, kTicksPerSecond * static_cast<std::int64_t>(kFlushSeconds)) << "kill " << kill;
-    kills_in_writing += last > progress.appended;  // committed, and killed before it could say so
+    kills_in_writing += last > progress.appended;  // committed, and killed before it could report that
     next = std::max(next, last + 1);
   }
   RecordProperty("kills between commit and report", static_cast<int>(kills_in_writing));
-  EXPECT_GT(next, 100'000);  // many blocks were packed on the way
+  EXPECT_GT(next, 100'000);  // many blocks were packed meanwhile
 
-  // Over all hundred runs: every tick once, in the samples and in the rollups.
+  // Over all hundred runs: every tick occurs once, in the samples and in the rollups.
   EXPECT_EQ(verify(config.path, 0), next - 1);
   auto reader = StoreReader::open(config.path);
   ASSERT_TRUE(reader);

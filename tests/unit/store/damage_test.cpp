@@ -1,4 +1,4 @@
-// What can go wrong around the file: each gives words, and never more than what is damaged.
+// Failures around the file: each is reported in words, and affects no more than the damaged part.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <signal.h>
@@ -119,7 +119,7 @@ TEST_F(DamageTest, ReaderErrorsNameTheFile) {
   EXPECT_THAT(reader.error().message, HasSubstr("not a vramtrack store"));
 }
 
-/// Root may write everywhere: then the test continues as nobody.
+/// Root may write everywhere, so the test continues as the user nobody.
 class WithoutRights {
  public:
   WithoutRights() : was_root_(::geteuid() == 0) {
@@ -148,7 +148,7 @@ TEST_F(DamageTest, AFolderThatCannotBeWrittenIsNamed) {
     fresh = why_not(other, catalog);
     other.path = folder.file("sub/folder/new.db");
     deeper = why_not(other, catalog);
-    readable = StoreReader::open(config.path) ? 1 : 0;  // a reader needs no right to write
+    readable = StoreReader::open(config.path) ? 1 : 0;  // a reader needs no write permission
   }
   ::chmod(folder.path().c_str(), 0755);
   EXPECT_THAT(existing, AllOf(HasSubstr(config.path), HasSubstr("Permission denied"), HasSubstr("store.path")));
@@ -163,7 +163,7 @@ TEST_F(DamageTest, AFileInPlaceOfAFolderIsNamed) {
   EXPECT_THAT(why_not(config, catalog), HasSubstr(folder.file("file")));
 }
 
-/// SQLite's own system calls, made to answer "no space left on device": a full disk that any test machine has.
+/// SQLite's own system calls, made to report "no space left on device": a full disk on any test machine.
 class FullDisk {
  public:
   FullDisk() {
@@ -210,7 +210,7 @@ TEST_F(DamageTest, AFullDiskIsSaidOnceAndNothingIsLostWhenSpaceReturns) {
   const auto store = open();
   fill(*store, catalog, 0, 1000);
   ASSERT_TRUE(store->flush());
-  const SeriesId fresh = catalog.intern(process_key(0, 5));  // first met while the disk is full
+  const SeriesId fresh = catalog.intern(process_key(0, 5));  // first seen while the disk is full
   std::vector<std::string> errors;
   {
     const FullDisk full;
@@ -224,11 +224,11 @@ TEST_F(DamageTest, AFullDiskIsSaidOnceAndNothingIsLostWhenSpaceReturns) {
     }
     ASSERT_THAT(errors, SizeIs(1));
     EXPECT_THAT(errors[0], AllOf(HasSubstr(config.path), HasSubstr("disk is full"), HasSubstr("free some space")));
-    EXPECT_FALSE(store->flush());  // flush says so every time
+    EXPECT_FALSE(store->flush());  // flush reports it every time
   }
   const auto committed = scan(config.path);
   EXPECT_THAT(committed.errors, IsEmpty());
-  EXPECT_THAT(committed.of(device_key(0)), SizeIs(1000));  // what was committed is there and readable meanwhile
+  EXPECT_THAT(committed.of(device_key(0)), SizeIs(1000));  // committed samples are there and readable meanwhile
   EXPECT_THAT(store->take_notices(), IsEmpty());
   fill(*store, catalog, 3000, 3100);
   ASSERT_TRUE(store->flush());
@@ -263,7 +263,7 @@ TEST_F(DamageTest, ADiskThatStaysFullCostsOnlyTheOldestAndBoundedMemory) {
   const auto all = scan(config.path);
   EXPECT_THAT(all.errors, IsEmpty());
   EXPECT_EQ(all.of(device_key(15)).back().first, kStart + 39999 * kSecond);
-  EXPECT_GT(all.samples, 100'000U);  // a MiB holds that much even of noise
+  EXPECT_GT(all.samples, 100'000U);  // a MiB holds that much even if it is noise
   EXPECT_THAT(notices[0], HasSubstr(std::to_string(appended - all.samples) + " samples were lost"));
 }
 
@@ -296,10 +296,10 @@ TEST_F(DamageTest, ARemovedFileIsStartedAnew) {
   ASSERT_TRUE(store->flush());
   EXPECT_THAT(store->take_notices(), ::testing::Contains(HasSubstr("was removed or replaced")));
   EXPECT_GE(scan(config.path).of(device_key(2)).size(), 100U);
-  EXPECT_THAT(why_not(config, catalog), HasSubstr("another vramtrack"));  // and it is still ours
+  EXPECT_THAT(why_not(config, catalog), HasSubstr("another vramtrack"));  // and it still belongs to this writer
 }
 
-/// Every place in the file, damaged in turn: words or data, never a crash, and what is read is true.
+/// Every position in the file, damaged in turn: an error or data, never a crash, and the data is correct.
 TEST_F(DamageTest, FlippedBytesAreFoundOrHarmless) {
   {
     const auto store = open();
@@ -369,7 +369,7 @@ TEST_F(DamageTest, ADamagedChunkIsNamedAndTheRestIsRead) {
   EXPECT_THAT(seen.errors[1], HasSubstr("journal row"));
   EXPECT_GT(seen.of(device_key(0)).size(), 3000U);
   EXPECT_LT(seen.of(device_key(0)).size(), 3200U);
-  const auto store = open();  // the writer continues, and says what it skipped
+  const auto store = open();  // the writer continues, and reports what it skipped
   EXPECT_THAT(store->take_notices(), ::testing::ElementsAre(HasSubstr("journal row")));
 }
 
@@ -384,7 +384,7 @@ TEST_F(DamageTest, ATruncatedFileIsFound) {
     for (const char* suffix : {"-wal", "-shm"}) std::filesystem::remove(config.path + suffix);
     write_bytes(config.path, good.substr(0, size));
     const Scan seen = scan(config.path);
-    // The end of the file may be free pages: then nothing is missing.
+    // The end of the file may be free pages, in which case nothing is missing.
     EXPECT_TRUE(!seen.errors.empty() || seen.samples == 12000U) << size;
     found += !seen.errors.empty();
     for (const std::string& error : seen.errors) EXPECT_THAT(error, HasSubstr(config.path));
@@ -408,7 +408,7 @@ TEST_F(DamageTest, NamesThatNobodyWroteAreCut) {
   }
   auto database = sql::Database::open(config.path, sql::Database::Mode::write);
   ASSERT_TRUE(database);
-  // 6 MB of a name whose characters have three bytes each.
+  // 6 MB of a name with characters of three bytes each.
   ASSERT_TRUE(database->exec("UPDATE device SET name = replace(hex(zeroblob(1000000)), '0', char(8364))"));
   auto reader = StoreReader::open(config.path);
   ASSERT_TRUE(reader) << reader.error().message;

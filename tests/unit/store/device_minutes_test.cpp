@@ -68,7 +68,7 @@ TEST_F(DeviceMinutesTest, ExpiresWithTheMinutes) {
   config.minute_days = 1;
   {
     const auto store = open();
-    // A block is packed, and what is old deleted, once 15 minutes of samples have come.
+    // A block is packed, and old data is deleted, after every 15 minutes of samples.
     for (std::int64_t second = 0; second < 3 * 86400; second += 600) {
       store->keep_time(mark_s(second));
       ASSERT_TRUE(store->append(batch(second, 0.5)));

@@ -22,7 +22,7 @@ mode_t mode_of(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 ? info.st_mode & 07777U : 0;
 }
 
-/// As most people's: others may read what a program makes.
+/// Most people's umask: others may read a program's files.
 class PrivateFileTest : public StoreTest {
  protected:
   PrivateFileTest() : before_(::umask(022)) {}

@@ -1,4 +1,4 @@
-// Table program: what is remembered of programs, written and read, and its migration.
+// The table program: the remembered data about programs, written and read, and its migration.
 #include "core/program.hpp"
 
 #include "store/program_row.hpp"
@@ -129,7 +129,7 @@ TEST_F(ProgramStoreTest, DamagedRunsAreAnErrorOrNothing) {
   Bytes bytes = encode_runs(some_program("a", 3).recent);
   ASSERT_TRUE(decode_runs(bytes));
   for (std::size_t cut = 0; cut < bytes.size(); ++cut) EXPECT_FALSE(decode_runs(std::span(bytes).first(cut))) << cut;
-  for (std::size_t i = 0; i < bytes.size(); ++i) {  // whatever it holds, it is read or refused
+  for (std::size_t i = 0; i < bytes.size(); ++i) {  // whatever it contains, it is read or refused
     Bytes damaged = bytes;
     damaged[i] = static_cast<std::uint8_t>(damaged[i] ^ 0xff);
     (void)decode_runs(damaged);

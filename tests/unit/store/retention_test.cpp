@@ -20,7 +20,7 @@ std::int64_t count(const std::string& path, const std::string& query) {
   return database ? database->integer(query).value().value_or(-1) : -1;
 }
 
-/// What rollups should be, straight from the samples.
+/// The expected rollups, computed directly from the samples.
 std::vector<Rollup> brute_force(const std::vector<std::pair<std::int64_t, std::uint64_t>>& samples,
                                 std::int64_t width_ns) {
   std::map<std::int64_t, std::vector<std::uint64_t>> buckets;
@@ -137,12 +137,12 @@ TEST_F(RetentionTest, RawAndMinutesExpireAndHoursStay) {
   ASSERT_THAT(*some, SizeIs(2));
   EXPECT_EQ((*some)[0].start, at_s(3600));
   EXPECT_THAT((*reader)->rollups(device_key(5), Resolution::hour).value(), IsEmpty());
-  // The hours of days past lie in few chunks.
+  // The hours of past days are in few chunks.
   EXPECT_GE(count(config.path, "SELECT count(*) FROM rollup WHERE resolution_s=3600 AND merged=1"), 2);
   EXPECT_LE(count(config.path, "SELECT count(*) FROM rollup WHERE resolution_s=3600 AND merged=0"), 120);
 }
 
-/// One damaged column of the clock's row: nothing that is younger than its retention goes.
+/// One damaged column in the clock's row: nothing within its retention is deleted.
 TEST_F(RetentionTest, WhatADamagedClockSaysDeletesNothing) {
   config.raw_hours = 24;
   config.minute_days = 2;
@@ -172,7 +172,7 @@ TEST_F(RetentionTest, WhatADamagedClockSaysDeletesNothing) {
   }
 }
 
-/// Where jobs are short, a block holds hundreds of ends of processes.
+/// If jobs are short, a block holds hundreds of process ends.
 TEST_F(RetentionTest, ManyEventsExpireAsFastAsTheyCome) {
   config.minute_days = 1.0 / 24;
   const SeriesId id = catalog.intern(device_key(0));
@@ -192,7 +192,7 @@ TEST_F(RetentionTest, ManyEventsExpireAsFastAsTheyCome) {
   EXPECT_LE(kept, 3600 + 2 * 900 + 600);
 }
 
-/// The size of what is kept forever for each process; docs/formats/store.md has these figures.
+/// The size of the data kept forever per process; docs/formats/store.md has these figures.
 TEST_F(RetentionTest, ADeadProcessLeavesLittleAndNeverWhatARollupLacks) {
   config.raw_hours = 1;
   config.minute_days = 1;
@@ -224,7 +224,7 @@ TEST_F(RetentionTest, ADeadProcessLeavesLittleAndNeverWhatARollupLacks) {
   }
   EXPECT_LE(catalog.live(), 2U);
   const std::int64_t pages = count(config.path, "PRAGMA page_count") - count(config.path, "PRAGMA freelist_count");
-  EXPECT_LE(pages * 4096 / kProcesses, 500);  // with what is young, too
+  EXPECT_LE(pages * 4096 / kProcesses, 500);  // including the recent data
   auto reader = StoreReader::open(config.path);
   ASSERT_TRUE(reader);
   EXPECT_THAT((*reader)->series().value(), SizeIs(kProcesses + 1));
@@ -233,7 +233,7 @@ TEST_F(RetentionTest, ADeadProcessLeavesLittleAndNeverWhatARollupLacks) {
   EXPECT_EQ(count(config.path, "SELECT count(*) FROM process"), kProcesses);
 }
 
-/// A quarter of the samples is of 2065 by a clock that somebody set: no time of a sample makes another look old.
+/// A quarter of the samples are dated 2065 by a clock that somebody set: no sample's time makes another one look old.
 TEST_F(RetentionTest, WildDatesExpireNothing) {
   config.raw_hours = 1;
   config.minute_days = 1.0 / 24;
@@ -254,7 +254,7 @@ TEST_F(RetentionTest, WildDatesExpireNothing) {
   EXPECT_THAT(kept.events, SizeIs(60));
 }
 
-/// Retention does not go by the samples' times: a store that gets no time keeps all.
+/// Retention does not depend on the samples' times: a store without a machine time keeps everything.
 TEST_F(RetentionTest, WithoutAMachinesTimeNothingExpires) {
   config.raw_hours = 1;
   const SeriesId id = catalog.intern(device_key(0));
@@ -283,7 +283,7 @@ TEST_F(RetentionTest, TheSizeCapTakesRawThenMinutesAndKeepsHours) {
       Batch batch;
       for (const SeriesId id : ids) {
         noise = noise * 6364136223846793005U + 1442695040888963407U;
-        batch.samples.push_back({at_s(t), id, noise >> 24});  // incompressible: 5 bytes a sample
+        batch.samples.push_back({at_s(t), id, noise >> 24});  // incompressible: 5 bytes per sample
       }
       ASSERT_TRUE(store->append(batch));
     }

@@ -32,7 +32,7 @@ inline SeriesKey process_key(int device, std::uint32_t pid) {
   return {Metric::process_used, "GPU-" + std::to_string(device), pid, 1000U + pid};
 }
 
-/// The machine's clocks `uptime_s` after at_s(0), nobody having set them.
+/// The machine's clocks `uptime_s` after at_s(0), if nobody has set them.
 inline ClockMark mark_s(std::int64_t uptime_s) {
   const Duration boot(uptime_s * kSecond);
   return {.boot_id = "boot-1", .since_boot = boot, .wall = at_s(uptime_s), .stamp = at_s(uptime_s)};

@@ -93,7 +93,7 @@ TEST_F(StoreTest, AFileHoldsOneMachine) {
   EXPECT_NE(appended.error().message.find("node7"), std::string::npos) << appended.error().message;
 }
 
-/// Any samples at all: gaps, equal stamps, a series that runs backward, any 64-bit time and value.
+/// Any samples: gaps, equal stamps, a series that runs backward, any 64-bit time and value.
 TEST_F(StoreTest, AnySamplesReturnExactly) {
   struct Step {
     std::uint8_t series;
@@ -231,7 +231,7 @@ TEST_F(StoreTest, ARangeGivesExactlyItsSamples) {
 TEST_F(StoreTest, AReopenedStoreGoesOn) {
   Values expected;
   for (int run = 0; run < 6; ++run) {
-    Catalog fresh;  // ids of a run need not be those of the last
+    Catalog fresh;  // a run's ids need not be those of the previous run
     for (int other = 0; other < run; ++other) (void)fresh.intern(device_key(10 + other));
     const SeriesId id = fresh.intern(device_key(0));
     auto store = Store::open(config, fresh, at_s(run * 400));
@@ -366,7 +366,7 @@ TEST_F(StoreTest, ALaterDescriptionReplacesAndAnEmptyOneDoesNot) {
     batch.samples[0].time = at_s(1);
     ASSERT_TRUE(store->append(batch));
   }
-  Catalog later;  // a new run that knows less
+  Catalog later;  // a new run with less information
   batch.samples = {{at_s(2), later.intern(process_key(0, 9)), 1}};
   later.describe(ProcessInfo{.pid = 9, .start_ticks = 1009, .command = "b"});
   {
@@ -437,7 +437,7 @@ TEST(StorePath, FollowsXdg) {
   EXPECT_EQ(default_store_path(), "/home/ada/.local/state/vramtrack/vramtrack.db");
 }
 
-/// What a watch of months does: processes come, are retired when they are over, and nothing of them is lost.
+/// A watch over months: processes come, are retired once they have ended, and none of their data is lost.
 TEST_F(StoreTest, RetiredProcessesAreAllInTheFile) {
   const SeriesId device = catalog.intern(device_key(0));
   std::vector<SeriesKey> keys;
@@ -457,7 +457,7 @@ TEST_F(StoreTest, RetiredProcessesAreAllInTheFile) {
         alert.raised = at_s(pid);
         ASSERT_TRUE(store->record(alert));
       }
-      catalog.retire(id);  // its samples wait yet: a flush is every 5 s
+      catalog.retire(id);  // its samples are still waiting: a flush is every 5 s
     }
     EXPECT_THAT(store->take_notices(), IsEmpty());
   }
@@ -480,7 +480,7 @@ TEST_F(StoreTest, AKeyThatWasRetiredAndCameBackIsOneSeriesInTheFile) {
   const SeriesKey key = process_key(0, 7);
   {
     const auto store = open();
-    for (std::int64_t t = 0; t < 40; ++t) {  // within a flush and over several
+    for (std::int64_t t = 0; t < 40; ++t) {  // within one flush and over several
       const SeriesId id = catalog.intern(key);
       catalog.describe(ProcessInfo{.pid = 7, .start_ticks = 1007, .command = "command " + std::to_string(t)});
       Batch batch;
@@ -497,7 +497,7 @@ TEST_F(StoreTest, AKeyThatWasRetiredAndCameBackIsOneSeriesInTheFile) {
   EXPECT_EQ(found.catalog.process(7, 1007)->command, "command 39");
 }
 
-/// A process that is described and whose memory the driver never reports would else leave a row that nothing refers to.
+/// A process that is described but never has memory reported would otherwise leave a row without references.
 TEST_F(StoreTest, AProcessWithoutSamplesLeavesNoRow) {
   const SeriesId sampled = catalog.intern(process_key(0, 1));
   catalog.intern(process_key(0, 2));
@@ -542,7 +542,7 @@ TEST_F(StoreTest, WhatTheWriterRemembersIsBounded) {
   EXPECT_EQ(database->integer("SELECT count(*) FROM series").value(), 19'999);
   EXPECT_EQ(database->integer("SELECT count(*) FROM process").value(), 19'999);
   EXPECT_LE(most, 200U);
-  churn(20'000, 40'000, true);  // a disk that refuses for long
+  churn(20'000, 40'000, true);  // a disk that refuses writes for long
   EXPECT_LE(most_refused, 5000U);
   ASSERT_TRUE(writer->write());
   EXPECT_GE(database->integer("SELECT count(*) FROM series").value(), 19'999 + 4096);

@@ -15,7 +15,7 @@ class UptimeTest : public StoreTest {
   UptimeTest() : database_(*sql::Database::open(config.path, sql::Database::Mode::write)) {
     EXPECT_TRUE(prepare_schema(database_, config.path));
   }
-  /// As another run of vramtrack finds it.
+  /// Reads it like another run of vramtrack.
   Uptime reopen() { return *Uptime::open(database_); }
   static std::int64_t seconds(const Uptime& uptime) { return uptime.ns() / kSecond; }
   static ClockMark mark(const std::string& boot_id, std::int64_t since_boot_s) {
@@ -118,7 +118,7 @@ TEST_F(UptimeTest, AMarkThatNoClockCanHaveMadeIsNotCountedWith) {
   EXPECT_EQ(reopen().ns(), 0);
 }
 
-/// Else a damaged sum would make all rows look old, and retention would delete them.
+/// Otherwise a damaged sum would make all rows look old, and retention would delete them.
 TEST_F(UptimeTest, ASumThatIsFarAheadOfTheRowsGoesOnFromTheirs) {
   const auto sum = [&](std::int64_t uptime_s) {
     const std::string text = std::to_string(uptime_s * kSecond);

@@ -1,4 +1,4 @@
-// The timeline in bounded memory says of each of its points what a full replay says of that moment.
+// At each of its points, the timeline in bounded memory equals a full replay at that moment.
 #include "trace/activity.hpp"
 
 #include <gmock/gmock.h>

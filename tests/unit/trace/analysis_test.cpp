@@ -1,4 +1,4 @@
-// Usage, growth, replay, timeline and oom on snapshots made in place, whose figures can be checked by hand.
+// Usage, growth, replay, timeline and oom for snapshots made in place, with figures that can be checked by hand.
 #include <gmock/gmock.h>
 #include <rapidcheck.h>
 
@@ -38,7 +38,7 @@ void release(Snapshot& s, std::uint64_t address, std::uint64_t bytes) {
 
 TEST(Usage, BySegmentByHand) {
   Snapshot s;
-  // 10 live (8 asked for), 6 free, 4 waiting: the free part is pinned. Then a segment that is all free.
+  // 10 live (8 requested), 6 free, 4 waiting: the free part is pinned. Then a segment that is entirely free.
   Block rounded = active(10 * kMiB);
   rounded.requested_bytes = 8 * kMiB;
   add_segment(s, 0, {rounded, inactive(6 * kMiB), pending(4 * kMiB)});
@@ -180,7 +180,7 @@ TEST(SnapshotGrowth, ALeakOverThreeSnapshotsIsNamed) {
   EXPECT_EQ(two.condition, Condition::leak);
   EXPECT_FALSE(two.is_certain);
   EXPECT_THAT(two.next_step, HasSubstr("a third"));
-  // A warm-up: grew once, then stayed.
+  // A warm-up: it grew once, then stayed.
   const Snapshot warm[] = {holding({{model, 100 * kMiB}}), holding({{model, 100 * kMiB}, {leak, 50 * kMiB}}),
                            holding({{model, 100 * kMiB}, {leak, 50 * kMiB}})};
   EXPECT_EQ(growth_of(warm).condition, Condition::steady);
@@ -302,7 +302,7 @@ TEST(LiveSet, IsAMap) {
   });
 }
 
-/// A random history of one device, of which the trace keeps the end only.
+/// A random history of one device; the trace contains only its end.
 TEST(Replay, TheLiveSetFromTheBlocksIsThatOfTheWholeHistory) {
   rc::check("begin and end of the replay are what really was live", [] {
     Symbols symbols;
@@ -361,7 +361,7 @@ TEST(Replay, TheLiveSetFromTheBlocksIsThatOfTheWholeHistory) {
     std::size_t at = cut;
     replay.run(
         [&](const AllocEvent&, const Change&, const Moment& now) { RC_ASSERT(now.live_bytes == live_after[++at]); });
-    // And by stack, at the end: what the blocks say, where the trace saw it.
+    // And by stack, at the end: the blocks' stacks, if the trace saw them.
     if (history.size() > cut) {
       const std::uint64_t last[] = {history.size() - cut - 1};
       std::int64_t sum = 0;
@@ -445,7 +445,7 @@ TEST(Oom, EveryVerdict) {
   EXPECT_EQ(*outside.outside_bytes, (8ULL << 30) - 201 * kMiB);
 }
 
-/// `steps` of which each takes `work` for a while and keeps what `kept` says; then one that fails.
+/// `steps` steps that each use `work` for a while and keep the amount from `kept`; then one that fails.
 Condition after_steps(int steps, std::uint64_t work, const std::function<std::uint64_t(int)>& kept) {
   Symbols symbols;
   Snapshot s;
@@ -486,7 +486,7 @@ TEST(Oom, AStepThatKeepsMoreThanItGivesBackIsALeakOnceThereWereMany) {
   EXPECT_EQ(after_steps(40, 100 * kMiB, [](int) { return 400 * kMiB; }), Condition::leak);
 }
 
-/// A stack of which the outermost frame is line `number` of train.py, and that continues into PyTorch's `file`.
+/// A stack with line `number` of train.py as its outermost frame, which continues into PyTorch's `file`.
 StackId inside(Symbols& symbols, const std::string& file, std::uint32_t number) {
   const StringId f = symbols.intern("f");
   return stack_of(symbols, {{symbols.intern("forward"), symbols.intern("model.py"), 20},
@@ -494,8 +494,8 @@ StackId inside(Symbols& symbols, const std::string& file, std::uint32_t number) 
                             {f, symbols.intern("train.py"), number}});
 }
 
-/// `rounds` of which each allocates 1 MiB at train.py:50, then makes `layers` that keep 10 MiB each below train.py:51
-/// and use as much for a while.
+/// `rounds` rounds that each allocate 1 MiB at train.py:50, then create `layers` layers that keep 10 MiB each below
+/// train.py:51 and use as much for a while.
 OomReport after_layers(Symbols& symbols, const std::string& file, int rounds, int layers, bool has_oom = true) {
   const StackId layer = inside(symbols, file, 51);
   const StackId batch = line(symbols, "train.py", 50);
@@ -534,7 +534,7 @@ TEST(Oom, WithoutOneNothingIsCalledALeak) {
   EXPECT_THAT(report.next_step, HasSubstr("vramtrack snapshot leaks"));
 }
 
-/// Something that holds 700 MiB asks for `asked` while the device has `free` bytes.
+/// A holder of 700 MiB requests `asked` while the device has `free` bytes.
 OomReport refused(std::uint64_t asked, std::uint64_t free, std::optional<OomNote> note = {},
                   std::optional<std::uint64_t> capacity = {}) {
   Symbols symbols;
@@ -635,7 +635,7 @@ TEST(Assess, TheCacheOfPrivatePoolsIsNotGivenBackByEmptyCache) {
 }
 
 TEST(Oom, MemoryThatMovesFromSiteToSiteIsNoLeak) {
-  // An optimizer that makes its state anew: what it had before the trace goes as this comes.
+  // An optimizer that rebuilds its state: its memory from before the trace is released as the new state is allocated.
   Symbols symbols;
   Snapshot s;
   for (std::uint64_t i = 0; i < 8; ++i) {
@@ -654,7 +654,7 @@ TEST(Oom, RoundingIsNoFragmentation) {
   Symbols symbols;
   const StackId site = line(symbols, "model.py", 2);
   Snapshot s;
-  // Each of 100 blocks of 20 MiB holds 12: 800 MiB that nothing can be put into.
+  // Each of 100 blocks of 20 MiB holds 12: 800 MiB are unusable.
   std::vector<Block> blocks;
   for (int i = 0; i < 100; ++i) {
     blocks.push_back(active(20 * kMiB, site));
@@ -682,7 +682,7 @@ TEST(Oom, WithoutOneItSaysSo) {
 }
 
 TEST(LiveSet, AddressesChosenToCollideDoNot) {
-  // Those that a known multiplier sends to one place: 400,000 of them would take the square of that.
+  // Values that a known multiplier maps to one place: 400,000 of them would take quadratic time.
   std::uint64_t inverse = 1;
   for (int i = 0; i < 6; ++i) inverse *= 2 - 0x9e3779b97f4a7c15ULL * inverse;
   LiveSet live;

@@ -1,4 +1,4 @@
-// Memory is bounded by the size of the file, whatever is in it: files made to need as much as they can.
+// Memory is bounded by the size of the file, whatever its contents: files made to need as much as possible.
 #include <gmock/gmock.h>
 
 #include <functional>
@@ -11,12 +11,12 @@ namespace {
 
 constexpr std::size_t kFileBytes = 4 << 20;
 constexpr std::uint64_t kTimes = 16;                ///< as torch_snapshot.hpp promises
-constexpr std::uint64_t kAlwaysBytes = 2ULL << 20;  ///< windows and tables that the smallest file takes
+constexpr std::uint64_t kAlwaysBytes = 2ULL << 20;  ///< windows and tables that even the smallest file needs
 
 struct Amplifier {
   const char* name;
   std::string begin;
-  std::function<std::string(std::uint32_t)> item;  ///< the n-th of as many as fill the file
+  std::function<std::string(std::uint32_t)> item;  ///< the n-th of as many items as fill the file
   std::string end;
   const char* answer = "read";
 };
@@ -30,7 +30,7 @@ std::string little(std::uint32_t value, int bytes) {
   return out;
 }
 
-/// Protocol 4. The keys are strings of the first memo entries: 0 is the top level, 1 the key, 2 its list.
+/// Protocol 4. The keys are strings in the first memo entries: 0 is the top level, 1 the key, 2 its list.
 std::string snapshot_of(const char* list) {
   std::string out = "\x80\x04}\x94(";
   out += std::string("\x8c") + static_cast<char>(std::string(list).size()) + list + "\x94]\x94";

@@ -1,4 +1,4 @@
-// What memory is, by its stack: on stacks as PyTorch, the probe and others record them; and as the program reported.
+// The purpose of memory, by its stack as recorded by PyTorch, the probe and others, and as reported by the program.
 #include "trace/category.hpp"
 
 #include <gtest/gtest.h>
@@ -166,7 +166,7 @@ TEST_F(Categories, ASnapshotHasWhatTheProgramTold) {
   const auto reported = [](int address, const Py& category, const char* name) {
     return py(Dict{{"address", py(address)}, {"category", category}, {"name", py(name)}});
   };
-  // Categories that are none, addresses of no live block, and of two within one block the first.
+  // Invalid categories, addresses without a live block, and, of two within one block, the first.
   const Py file =
       py(Dict{{"vramtrack_categories",
                py(List{reported(5120, py("weights"), "cached"), reported(1, py("weights"), "elsewhere"),

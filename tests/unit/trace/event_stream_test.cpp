@@ -161,7 +161,7 @@ TEST(StreamReplay, AgreesWithTheReplayOfKeptEvents) {
   EXPECT_EQ(at_peak, highest);
 }
 
-/// Steps of a program: a large block that is released, and what `kept_bytes` says it keeps of each.
+/// Steps of a program: a large block that is released, and the amount kept per step according to `kept_bytes`.
 StreamReplay steps(Symbols& symbols, int count, std::uint64_t kept_bytes) {
   const StackId work = line(symbols, "train.py", 88);
   const StackId keeps = line(symbols, "train.py", 91);

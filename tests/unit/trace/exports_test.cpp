@@ -130,7 +130,7 @@ TEST(Exports, FlamegraphHoldsItsOwnAndNothingElse) {
   EXPECT_THAT(page, HasSubstr("&lt;script&gt;alert(1)"));
   EXPECT_THAT(page, HasSubstr("a &lt;title&gt;"));
   EXPECT_THAT(page, Not(HasSubstr("http")));
-  // 300 of 490 bytes, at the left, one below the frame that both stacks share.
+  // 300 of 490 bytes, at the left, one level below the frame that both stacks share.
   EXPECT_THAT(page, HasSubstr("left:0.0000%;width:81.6327%;top:19px\" title=\"me/w"));
   EXPECT_THAT(page, HasSubstr("left:0.0000%;width:61.2245%;top:38px\" title=\"me/w"));
 }
@@ -179,7 +179,7 @@ TEST(Exports, EventsAsCsvAndChromeTrace) {
           R"({"ph":"C","name":"memory","pid":0,"tid":0,"ts":1700000000000010,"args":{"live_bytes":1048576,"pending_free_bytes":4194304}})"));
   EXPECT_THAT(trace, HasSubstr(R"("name":"out of memory")"));
   EXPECT_THAT(trace, HasSubstr(R"({"ph":"B","name":"Optimizer.step")"));
-  // A sink that is full ends it.
+  // A sink that is full ends the export.
   int calls = 0;
   events_csv(*s, symbols, {}, [&](std::string_view) { return ++calls < 1; });
   EXPECT_EQ(calls, 1);
@@ -222,7 +222,7 @@ TEST(Site, IsTheLineThatAPersonWouldChange) {
   EXPECT_EQ(site({{"<module>", "<stdin>"}}), "<stdin>:1 <module>");
 }
 
-/// Recordings of others, beside the checkout: docs/formats/torch-snapshot.md says what they are.
+/// Other people's recordings, outside the checkout: docs/formats/torch-snapshot.md describes them.
 TEST(RealSnapshots, ReplayAgreesWithTheReference) {
   const std::filesystem::path folder = std::filesystem::path(source_dir()) / ".." / "shared" / "traces" / "snapshots";
   if (!std::filesystem::is_directory(folder))
@@ -242,7 +242,7 @@ TEST(RealSnapshots, ReplayAgreesWithTheReference) {
       if (trace.event_count == 0 || !std::getline(reference, row)) continue;
       const Replay replay(*snapshot, trace.device, symbols);
       EXPECT_EQ(replay.mismatch_count(), 0U);
-      // The reference ends at the blocks' rounded sizes and moves by requested ones: the same shape, a constant apart.
+      // The reference ends at the blocks' rounded sizes and moves by requested ones: equal except for a constant.
       std::int64_t apart = 0;
       for (const Segment& segment : snapshot->segments)
         for (std::size_t i = segment.first_block; i < segment.first_block + segment.block_count; ++i)

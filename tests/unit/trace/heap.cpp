@@ -40,7 +40,7 @@ void* operator new(std::size_t bytes) {
 void* operator new[](std::size_t bytes) {
   return take(bytes);
 }
-// All of a kind or none: a sanitizer that has kept one of them sees memory that is released to another.
+// Replace all of a kind or none: a sanitizer that still has one of them sees memory released to another one.
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   return take_or_null(bytes);
 }

@@ -1,15 +1,15 @@
-// What the program's own heap holds, so that a test can measure how much a call needed. All of trace_test counts.
+// The size of the test program's own heap, for measuring how much a call needed. Counts all of trace_test.
 #pragma once
 
 #include <cstdint>
 
 namespace vramtrack::trace::test {
 
-/// From construction on. One at a time.
+/// Measures from its construction on. One at a time.
 class HeapPeak {
  public:
   HeapPeak();
-  /// The most that was held since, above what was held then.
+  /// The peak since construction, minus the size at construction.
   [[nodiscard]] std::uint64_t bytes() const;
 
  private:

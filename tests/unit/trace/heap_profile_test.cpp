@@ -1,4 +1,4 @@
-// Heap profiles: those that JAX wrote (tests/fixtures/jax), those that vramtrack exports, and ones made by hand.
+// Heap profiles: written by JAX (tests/fixtures/jax), exported by vramtrack, and made by hand.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -111,7 +111,7 @@ TEST(HeapProfile, ErrorsSayWhatIsMissing) {
                                  profile({bytes(1, varint(1)) + bytes(2, varint(1))})})
     refused += error_of(bad) + "\n";
   expect_golden("words/trace/refused_heap_profiles.txt", refused);
-  for (const char* cut : {"\x32\x7f", "\x32", "\x8a"})  // behind the length, the tag, and within the tag
+  for (const char* cut : {"\x32\x7f", "\x32", "\x8a"})  // after the length, after the tag, and within the tag
     EXPECT_NE(error_of(good + cut).find("is the profile complete?"), std::string::npos);
 }
 

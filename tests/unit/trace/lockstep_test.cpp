@@ -9,7 +9,7 @@
 namespace vramtrack::trace {
 namespace {
 
-/// Every `period_us`, `steps` times, at `phases_us` of it.
+/// Blocks every `period_us`, `steps` times, at `phases_us` within it.
 SiteBlocks regular(std::size_t steps, std::uint64_t period_us, const std::vector<std::uint64_t>& phases_us) {
   SiteBlocks out;
   for (std::size_t i = 0; i < steps; ++i)
@@ -41,7 +41,7 @@ TEST(Lockstep, TheSameMicrosecondIsEitherOrder) {
 TEST(Lockstep, SeveralInAStepComeInABurst) {
   const SiteBlocks loss = regular(20, 100, {60});
   EXPECT_TRUE(lockstep_of(regular(20, 100, {10, 20, 30, 40}), loss, {}).is_together);
-  // One of each step beside one of each epoch of ten.
+  // One block per step beside one per epoch of ten steps.
   EXPECT_FALSE(lockstep_of(regular(200, 10, {1}), loss, {}).is_together);
 }
 
@@ -55,7 +55,7 @@ TEST(Lockstep, CodeThatRunsBetweenTellsTwoStepsFromOne) {
   std::vector<Passing> passing;
   for (std::uint64_t i = 0; i < 20; ++i)
     for (std::uint32_t site = 0; site < 6; ++site) passing.push_back({i * 100 + 15 + 15 * site, site});
-  // In every second step each, and in the other ones.
+  // One in every second step, the other in the remaining ones.
   EXPECT_FALSE(lockstep_of(regular(10, 200, {10}), regular(10, 200, {110}), passing).is_together);
   EXPECT_TRUE(lockstep_of(regular(10, 200, {10}), regular(10, 200, {60}), passing).is_together);
   EXPECT_TRUE(lockstep_of(regular(20, 100, {10}), regular(20, 100, {60}), passing).is_together);
@@ -86,7 +86,7 @@ TEST(Lockstep, AGroupIsInTheOrderOfAStep) {
   EXPECT_EQ(groups.back().steps, 20U);
 }
 
-/// A program of steps of random length; each allocates once for each of `phases`, and keeps a part.
+/// A program with steps of random length; each step allocates once per phase, and keeps a part.
 struct RandomProgram {
   std::mt19937 random{static_cast<std::mt19937::result_type>(*rc::gen::inRange(0, 1 << 30))};
   std::size_t steps = static_cast<std::size_t>(*rc::gen::inRange(60, 400));
@@ -100,7 +100,7 @@ struct RandomProgram {
     const std::uint64_t from = step == 0 ? 0 : ends_us[step - 1];
     return from + static_cast<std::uint64_t>(phase * static_cast<double>(ends_us[step] - from));
   }
-  /// Every phase of every step.
+  /// Every phase in every step.
   [[nodiscard]] std::vector<Passing> passing() const {
     std::vector<Passing> out;
     for (std::size_t step = 0; step < steps; ++step)
@@ -112,7 +112,7 @@ struct RandomProgram {
 TEST(LockstepProperty, SitesOfOneGraphAreAlwaysOneGroup) {
   EXPECT_TRUE(rc::check("what every kept step holds is one group", [] {
     RandomProgram program;
-    // A step is kept with its own chance.
+    // Each step is kept with a probability of its own.
     const double share = 0.01 * *rc::gen::inRange(30, 101);
     std::vector<SiteBlocks> sites(static_cast<std::size_t>(*rc::gen::inRange(2, 7)));
     std::vector<std::vector<double>> phases;
@@ -129,7 +129,7 @@ TEST(LockstepProperty, SitesOfOneGraphAreAlwaysOneGroup) {
         for (const double phase : phases[i]) sites[i].births_us.push_back(program.at(step, phase));
     }
     RC_PRE(kept >= kLeastSteps);
-    // At least one of them has one block a step, as a loss has.
+    // At least one site has one block per step, like a loss.
     sites.push_back({});
     for (std::size_t at = 0; at < sites[0].births_us.size(); at += phases[0].size())
       sites.back().births_us.push_back(sites[0].births_us[at] + 700);
@@ -145,7 +145,7 @@ TEST(LockstepProperty, IndependentSitesAreNeverOneGroup) {
     std::vector<SiteBlocks> sites(static_cast<std::size_t>(*rc::gen::inRange(2, 6)));
     const auto passing = program.passing();
     for (std::size_t i = 0; i < sites.size(); ++i) {
-      // By chance, or in every this many steps from one of its own on.
+      // At random, or in every n-th step from a start of its own.
       const bool is_by_chance = *rc::gen::arbitrary<bool>();
       const auto every = static_cast<std::size_t>(*rc::gen::inRange(2, 7));
       const double phase = 0.15 * static_cast<double>(i) + 0.02;

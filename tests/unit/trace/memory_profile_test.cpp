@@ -1,4 +1,4 @@
-// Memory profiles of XProf, the message and its JSON.
+// XProf's memory profiles, as a message and as JSON.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -61,7 +61,7 @@ std::string profile(const std::string& members, const std::string& allocator = "
 const std::vector<Event> kEvents = {{1'000'000, "ALLOCATION", 256, 512, 10'512},
                                     {2'000'000, "ALLOCATION", 1024, 512, 11'024},
                                     {3'000'000, "DEALLOCATION", 256, 512, 10'512}};
-/// Not one event after the other: the highest of each stretch.
+/// Not consecutive events: the highest of each stretch.
 const std::vector<Event> kSampled = {{1'000'000, "ALLOCATION", 256, 512, 10'000},
                                      {5'000'000, "ALLOCATION", 1024, 512, 50'000},
                                      {9'000'000, "ALLOCATION", 256, 512, 30'000}};
@@ -166,7 +166,7 @@ TEST(MemoryProfile, IsRecognisedByItsMap) {
   EXPECT_EQ(recognise_trace(profile(""), "x")->name, "memory-profile");
   EXPECT_EQ(recognise_trace(bytes(1, bytes(1, "GPU_0_bfc") + bytes(2, std::string(3000, ' '))), "x")->name,
             "memory-profile");
-  // 123 bytes: '{' behind a line feed.
+  // 123 bytes: '{' after a line feed.
   EXPECT_EQ(recognise_trace(bytes(1, bytes(1, "GPU_0_bfc") + bytes(2, std::string(110, ' '))), "x")->name,
             "memory-profile");
   EXPECT_EQ(recognise_trace(R"({"memory_used_mb": 5})", "x.jsonl"), nullptr);

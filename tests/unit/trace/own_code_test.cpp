@@ -1,4 +1,4 @@
-// What is the user's own code, by where it lies.
+// Recognising the user's own code by its location.
 #include "trace/own_code.hpp"
 
 #include <gtest/gtest.h>

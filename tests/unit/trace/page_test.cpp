@@ -1,4 +1,4 @@
-// The data of a timeline page: its levels of detail, and what they may take.
+// The data of a timeline page: its levels of detail, and its permitted size.
 #include "trace/render/page.hpp"
 
 #include <gmock/gmock.h>
@@ -71,7 +71,7 @@ TEST(PageData, TheStacksOfALineAreOneLayer) {
                                R"("stack":["/home/me/train.py:7 step","/home/me/main.py:1 main"],"steps":[0,10,1,30])"))
       << "the highest first";
   EXPECT_LT(text.find("train.py:7"), text.find("train.py:9"));
-  // A trace names lines by the modules that it knows.
+  // A trace names lines by its known modules.
   parts[0].line_of = [&](StackId) { return std::optional(main); };
   text = page_json("t", parts, symbols);
   EXPECT_THAT(text,

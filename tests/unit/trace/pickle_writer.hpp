@@ -1,4 +1,4 @@
-// Writes pickles for the tests: Python-like values, in any protocol, as Python's pickler or as PyTorch's (one batch).
+// Writes pickles for the tests: Python-like values, in any protocol, like Python's pickler or PyTorch's (one batch).
 #pragma once
 
 #include <algorithm>
@@ -67,8 +67,8 @@ inline Py pair(std::int64_t a, std::int64_t b) {
   return std::make_shared<Value>(Value{std::pair{a, b}});
 }
 
-/// As Python's pickler of that protocol; `jit`: as PyTorch's C++ one (protocol 2, all items of a container in one
-/// batch).
+/// Like Python's pickler for that protocol; `jit`: like PyTorch's C++ pickler (protocol 2, all items of a container in
+/// one batch).
 class Writer {
  public:
   explicit Writer(int protocol, bool jit = false) : protocol_(protocol), jit_(jit) {}
@@ -111,7 +111,7 @@ class Writer {
     return true;
   }
   void text(const std::string& s) {
-    // Equal strings are one object, as the keys of PyTorch's are.
+    // Equal strings are one object, like PyTorch's keys.
     const std::string* const object = &*strings_.insert(s).first;
     if (known(object)) return;
     if (protocol_ == 0) {

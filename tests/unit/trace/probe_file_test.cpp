@@ -15,7 +15,7 @@
 namespace vramtrack::trace {
 namespace {
 
-/// Everything that a file contains, as text.
+/// The complete contents of a file, as text.
 struct Told : ProbeFileVisit {
   std::string out;
   std::vector<probe::Slot> records;
@@ -155,7 +155,7 @@ TEST(ProbeFile, DamageCostsWhatFollowsAndNeverReadsWrong) {
 TEST(ProbeFile, ChunksOfLaterVersionsAreSkipped) {
   const TempFolder folder;
   std::string bytes = written(folder.path() + "/t", some_slots(100));
-  // The first chunk once more, as a kind that is not known: both checksums are right.
+  // Repeats the first chunk, as an unknown kind: both checksums are right.
   std::string chunk = bytes.substr(50, 32);
   const std::uint32_t packed = *reinterpret_cast<const std::uint32_t*>(chunk.data() + 20);
   chunk = bytes.substr(50, 32 + packed);
@@ -171,7 +171,7 @@ TEST(ProbeFile, ChunksOfLaterVersionsAreSkipped) {
 }
 
 TEST(ProbeFile, ARingAloneIsRead) {
-  // 8 slots, of which the last 6 are unread; the writer of one was killed within it, 5 found no room.
+  // 8 slots, the last 6 of them unread; the writer of one was killed while writing it, and 5 found no room.
   std::string bytes(probe::kRingHeaderBytes, '\0');
   const auto put = [&bytes](std::size_t at, std::uint64_t value) {
     std::memcpy(bytes.data() + at, &value, sizeof value);

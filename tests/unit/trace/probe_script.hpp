@@ -1,4 +1,4 @@
-// Writes what a program with the probe would have recorded: for tests of the reader.
+// Writes the records of a program with the probe, for tests of the reader.
 #pragma once
 
 #include <cstring>
@@ -13,7 +13,7 @@
 
 namespace vramtrack::trace {
 
-/// The records of one process. Every event is one microsecond after the one before it, unless `now_us` is set.
+/// The records of one process. Every event is one microsecond after the previous one, unless `now_us` is set.
 class ProbeScript {
  public:
   std::vector<probe::Slot> slots;
@@ -42,7 +42,7 @@ class ProbeScript {
     std::uint32_t line = 0;
     bool is_entry = true;
   };
-  /// Innermost first; all native frames come before the Python ones.
+  /// Innermost frame first; all native frames precede the Python ones.
   std::uint32_t stack(const std::vector<std::uint64_t>& native, const std::vector<Python>& python) {
     const std::uint32_t number = ++stacks_;
     const std::uint64_t count = std::uint64_t{native.size() + python.size()} << 32U;
@@ -58,7 +58,7 @@ class ProbeScript {
     }
     return number;
   }
-  /// A stack of one line of the program's own.
+  /// A stack with one line of the program itself.
   std::uint32_t line(const std::string& file, std::uint32_t line) { return stack({}, {{file, "f", line}}); }
 
   void module(const std::string& path, std::uint64_t begin, std::uint64_t length, std::uint64_t offset = 0) {
@@ -80,7 +80,7 @@ class ProbeScript {
   std::uint32_t stacks_ = 0, codes_ = 0;
 };
 
-/// The trace of that process alone, read to its end.
+/// Replays the trace of that process alone, to its end.
 inline void replay(ProbeTrace& trace, const std::vector<probe::Slot>& slots) {
   (void)trace.process(static_cast<std::uint32_t>(trace.processes().size()), {4711, 99, 1'000'000, "./program --fast"});
   (void)trace.slots(0, slots);

@@ -22,7 +22,7 @@ const ProcessTrace& only(const ProbeTrace& trace) {
   return *trace.processes().front();
 }
 
-/// The trace of a script, read to its end, with its names.
+/// The trace of a script, read to its end, with names.
 struct Replayed {
   ProbeTrace trace;
   Symbols symbols;
@@ -51,7 +51,7 @@ TEST(ProbeTrace, BlocksTakeTheBytesOfWhatTheyLieIn) {
 TEST(ProbeTrace, BackingIsBackingWhicheverCameFirst) {
   ProbeScript script;
   const std::uint32_t line = script.line("/home/me/model.py", 3);
-  script.alloc(0x500, 10, line, Call::torch_block);  // in nothing
+  script.alloc(0x500, 10, line, Call::torch_block);  // not in any segment
   script.alloc(0x10000000, kSegment, line);
   script.alloc(0x10000000 + kSegment - 1, 1, line, Call::torch_block);
   script.alloc(0x10000000 + kSegment, 7, line, Call::torch_block);  // just outside
@@ -77,7 +77,7 @@ TEST(ProbeTrace, ABlockOverSeveralPiecesBacksThemAll) {
   EXPECT_EQ(only(trace).live_bytes(MemorySpace::device), 3 * static_cast<std::int64_t>(kSegment))
       << "the block, a piece";
   EXPECT_EQ(only(trace).cached_bytes(), static_cast<std::int64_t>(kSegment));
-  // A piece that is mapped again backs again.
+  // A piece that is mapped again serves as backing memory again.
   script.free(0x10000000 + kSegment, Call::cu_mem_create);
   script.alloc(0x10000000 + kSegment, kSegment, line, Call::cu_mem_create);
   script.alloc(0x10000000 + kSegment, 10, line, Call::torch_block);
@@ -86,7 +86,7 @@ TEST(ProbeTrace, ABlockOverSeveralPiecesBacksThemAll) {
   EXPECT_EQ(only(again).backing_bytes(), 3 * static_cast<std::int64_t>(kSegment));
 }
 
-/// A thread of autograd allocates a block, without a line of the program.
+/// An autograd thread allocates a block, without a line of the program.
 ProbeScript autograd_script() {
   ProbeScript script;
   script.module("/usr/lib/libtorch_cpu.so", 0x7000, 0x1000);
@@ -159,10 +159,10 @@ TEST(ProbeTrace, WhatTheProgramToldOfABlockIsItsCategory) {
   tell(0x10000000, "weights");
   tell(0x10001000, "gradients");
   tell(0x10002000, "weights");
-  tell(0x99999000, "weights");  // no block
+  tell(0x99999000, "weights");  // not a block
   tell(0x10003000, "of a newer program");
   script.free(0x10002000, Call::torch_block);
-  script.alloc(0x10002000, 4096, line, Call::torch_block);  // another block: nothing was reported of it
+  script.alloc(0x10002000, 4096, line, Call::torch_block);  // another block, about which nothing was reported
   script.free(0x10000000, Call::torch_block);               // the exit begins
   for (std::uint64_t i = 1; i < 4; ++i) script.free(0x10000000 + i * 4096, Call::torch_block);
   Replayed replayed(script);
@@ -180,7 +180,7 @@ TEST(ProbeTrace, WhatAnInterpreterFreesAtItsEndWasHeld) {
   script.free(4096);  // by the program
   script.put(Record::end, Call::none, 0, 0, 0, probe::when(script.now_us++, 0), 0, 0);
   for (std::uint64_t i = 2; i <= 4; ++i) script.free(i * 4096);  // by the interpreter: less than half
-  script.alloc(0x100000, 1, line);                               // a destructor's
+  script.alloc(0x100000, 1, line);                               // a destructor's block
   ProbeTrace trace;
   replay(trace, script.slots);
   EXPECT_TRUE(only(trace).has_exit());
@@ -225,7 +225,7 @@ TEST(ProbeTrace, ACacheThatWasFilledLongBeforeTheEndIsNoLeak) {
     ProbeScript script;
     const std::uint32_t cache = script.stack({0x5000}, {});
     for (std::uint64_t i = 1; i <= 64; ++i) script.alloc(i << 20U, 1000, cache);
-    if (is_quiet) script.now_us += 1000;  // it works on, and allocates nothing
+    if (is_quiet) script.now_us += 1000;  // it continues, and allocates nothing
     for (std::uint64_t i = 1; i <= 64; ++i) script.free(i << 20U);
     Replayed replayed(script);
     EXPECT_EQ(replayed.report().leak, !is_quiet);
@@ -339,7 +339,7 @@ TEST(ProbeNames, PythonFramesReplaceTheLoopThatRanThem) {
   constexpr std::string_view kNative = "inlined outer forward step inlined outer <module> Py_RunMain ";
   EXPECT_EQ(told, kNative);
   EXPECT_EQ(replayed.symbols.name(replayed.names.line(stack).frame), "inlined");
-  // Without symbols the interpreter's own frames show nothing.
+  // Without symbols, the interpreter's own frames provide no information.
   Symbols plain;
   ProbeNames offsets(replayed.trace, plain, nullptr, {});
   told.clear();
@@ -447,7 +447,7 @@ TEST(TraceReport, JsonHasTheFieldsThatAreDocumented) {
   expect_golden("words/trace/report_leak.txt", text);
 }
 
-/// Steps of an activation and a loss that are kept, and of looks at what keeps them.
+/// Steps with an activation and a loss that are kept, and searches for what keeps them.
 struct KeptSteps : ProbeScript {
   const std::uint32_t activation = line("/home/me/model.py", 7), loss = line("/home/me/train.py", 42);
   static constexpr std::uint64_t kActivations = 1U << 20U, kLosses = 2U << 20U;
@@ -530,7 +530,7 @@ TEST(TraceReport, LinesOfOneStepThatTwoVariablesKeepAreTwoFindings) {
   EXPECT_EQ(read.report.findings[1].live.bytes, 200 * 100);
 }
 
-/// A step of three lines: what nothing in Python refers to goes with the variable that keeps graphs.
+/// A step with three lines: blocks without a reference in Python belong to the variable that keeps graphs.
 TEST(TraceReport, WhatAGraphHoldsGoesWithWhatKeepsTheGraph) {
   KeptSteps script;
   const std::uint32_t metric = script.line("/home/me/train.py", 50);
@@ -552,7 +552,7 @@ TEST(TraceReport, WhatAGraphHoldsGoesWithWhatKeepsTheGraph) {
   EXPECT_TRUE(read.report.findings[1].keeper->words.starts_with("metrics "));
 }
 
-/// One call site: `of` gives the list that keeps the block of a step; the last `count` blocks of "recent" are there.
+/// One call site: `of` returns the list that keeps the block of a step; "recent" has the last `count` blocks.
 struct OneSite : KeptSteps {
   template <class Of>
   explicit OneSite(Of of) {
@@ -627,7 +627,7 @@ TEST(TraceReport, WhatKeepsOneBlockOfManyKeepsNoLeak) {
             std::string::npos);
 }
 
-/// A circle outlives its function: what a look found then is more than what the last one finds.
+/// A cycle outlives its function: an earlier search then found more than the last one.
 TEST(TraceReport, AKeeperOfALookStaysWhereTheLastOneFindsNoVariable) {
   KeptSteps script;
   script.steps(0, 100);
@@ -644,7 +644,7 @@ TEST(TraceReport, AKeeperOfALookStaysWhereTheLastOneFindsNoVariable) {
   EXPECT_TRUE(read.report.findings[0].keeper->words.starts_with("a chain of m.Node "));
 }
 
-/// The items of a container are those of the look, however many blocks there are at the end.
+/// The items of a container are counted at the search, however many blocks there are at the end.
 TEST(TraceReport, LinesOfOneContainerAreOneFindingHoweverLongAgoItWasSeen) {
   KeptSteps script;
   const auto steps = [&](std::uint64_t from, std::uint64_t to) {
@@ -681,7 +681,7 @@ TEST(TraceReport, WhatTheDriverTakesIsNamedByItsCall) {
   expect_golden("words/trace/report_of_driver.txt", text);
 }
 
-/// Each way in which no variable is found, in words.
+/// Each reason for not finding a variable, in words.
 TEST(TraceReport, WhereNoKeeperIsNamedTheReasonIs) {
   std::string reasons;
   const auto why = [&reasons](const std::function<void(KeptSteps&)>& look) {
@@ -727,7 +727,7 @@ TEST(TraceReport, WhereNoKeeperIsNamedTheReasonIs) {
   expect_golden("words/trace/no_keeper.txt", reasons + read.report.findings[0].why_no_keeper + '\n');
 }
 
-/// What the steps of a program allocate: Python stacks, innermost first.
+/// The allocations in a program's steps: Python stacks, innermost first.
 struct Stacks : ProbeScript {
   using Frames = std::vector<Python>;
   void steps(std::initializer_list<std::pair<Frames, std::uint64_t>> kept) {
@@ -751,7 +751,7 @@ struct Stacks : ProbeScript {
   }
 };
 
-/// The innermost library that is not the driver's; of a stack without one, Python.
+/// The innermost library other than the driver's; for a stack without one, Python.
 TEST(TraceReport, LibrariesThatAllocateAreToldApart) {
   ProbeScript script;
   script.module("/usr/lib/libcudart.so.12", 0x10000, 0x1000);
@@ -768,7 +768,7 @@ TEST(TraceReport, LibrariesThatAllocateAreToldApart) {
             std::string::npos);
 }
 
-/// What ctypes calls is Python's, whatever began the program; an extension that Python calls is a library.
+/// Calls from ctypes are Python's, whatever started the program; an extension that Python calls is a library.
 TEST(TraceReport, WhatPythonCallsItselfIsItsOwnAndNotOfWhatBeganTheProgram) {
   ProbeScript script;
   script.module("/usr/lib/libcudart.so.12", 0x10000, 0x1000);
@@ -785,7 +785,7 @@ TEST(TraceReport, WhatPythonCallsItselfIsItsOwnAndNotOfWhatBeganTheProgram) {
   EXPECT_NE(text.find(" libtorch_cuda.so 5.0 MiB, Python 3.0 MiB\n"), std::string::npos) << text;
 }
 
-/// An address that debug information has no name for: of a library its name, once; of the program its place.
+/// An address without a name in the debug information: for a library its name, once; for the program its location.
 TEST(ProbeNames, ALibraryWithoutNamesIsNamedByItself) {
   ProbeScript script;
   script.module("/usr/lib/libffi.so.8.1.2", 0x20000, 0x1000);
@@ -866,7 +866,7 @@ TEST(TraceReport, WhatOneContainerKeepsIsOneLeakHoweverItEnds) {
       }
       script.look_ends("");
     }
-    // The collector finalizes all of the one, then all of the other.
+    // The collector finalizes all of one kind, then all of the other.
     script.put(probe::Record::end, probe::Call::none, 0, 0, 0, probe::when(script.now_us, 0), 0, 0);
     for (const std::uint64_t all : {KeptSteps::kActivations, KeptSteps::kLosses})
       for (std::uint64_t i = 0; i < 200; ++i) script.free(all + i * 64);

@@ -1,4 +1,4 @@
-// A rise that ended long before the program: a cache that is full and worked with, although all events are of its rise.
+// A rise that ended long before the program: a cache that is full and in use, although all events belong to its rise.
 #include <gtest/gtest.h>
 
 #include "probe_script.hpp"
@@ -10,7 +10,7 @@ namespace {
 using probe::Call;
 using probe::Record;
 
-/// 64 steps of 100 us each at one line, then whatever the test says.
+/// 64 steps of 100 us each at one line, then whatever the test adds.
 struct TracedRun {
   ProbeScript script;
   bool is_python = true;
@@ -26,7 +26,7 @@ struct TracedRun {
       script.now_us += 99;
     }
   }
-  /// One buffer of each of `count` turns, that a larger one replaces.
+  /// One buffer in each of `count` turns, replaced by a larger one.
   void enlarges(std::uint64_t steps, std::uint64_t count) {
     for (std::uint64_t i = 0; i < steps; ++i, ++next) {
       script.alloc(next << 20U, 1000 * next, line);
@@ -36,7 +36,7 @@ struct TracedRun {
   }
   void works(std::uint64_t us) { script.now_us += us; }
   void tells(Record record) { script.put(record, Call::none, 0, 0, 0, probe::when(script.now_us, 0), 0, 0); }
-  /// An interpreter releases what it holds, which takes `us`.
+  /// An interpreter releases its memory, which takes `us`.
   void tears_down(std::uint64_t us) {
     tells(Record::end);
     for (std::uint64_t i = 1; i < next; ++i) script.free(i << 20U);
@@ -135,7 +135,7 @@ TEST(QuietEnd, WhereNoEndWasToldAnInterpretersQuietProvesNothing) {
 }
 
 TEST(QuietEnd, ARestOfTheRunWithAllocationsOfOthersIsNotQuietOnly) {
-  // The line rose, then others allocate: events show it, whatever the time.
+  // The line rose, then others allocated: events show that, whatever the time.
   TracedRun run(false);
   run.keeps(64);
   const std::uint32_t other = run.script.stack({0x6000}, {});
@@ -167,8 +167,8 @@ TEST(QuietEnd, ASlowLeakIsNamedByItsPace) {
 }
 
 TEST(QuietEnd, WhatAPythonProgramGivesBackAfterItsLastAllocationIsItsExit) {
-  // The loop ends, and with it the list that kept all of them, or another that kept a few. Or it works on and gives
-  // back a few of them.
+  // The loop ends, and so does the list that kept all of them, or another one that kept a few. Or the program continues
+  // and releases a few of them.
   struct Case {
     std::uint64_t given_back;
     std::uint64_t work_us;
@@ -197,7 +197,7 @@ TEST(QuietEnd, AListThatEndsWithItsFunctionDoesNotHideOneThatLives) {
     run.keeps(1);
     run.script.alloc(i << 40U, 30, losses);
   }
-  for (std::uint64_t i = 1; i <= 64; ++i) run.script.free(i << 40U);  // 3 % of what is held
+  for (std::uint64_t i = 1; i <= 64; ++i) run.script.free(i << 40U);  // 3 % of the live memory
   run.tears_down(10);
   EXPECT_TRUE(run.leaks());
 }

@@ -9,7 +9,7 @@
 namespace vramtrack::trace {
 namespace {
 
-/// A program of 20 steps a second that is asked each second; sites 1 and 2 churn.
+/// A program with 20 steps per second that is queried every second; sites 1 and 2 churn.
 struct Program {
   RecentGrowth growth;
   std::uint64_t next = 1;
@@ -74,7 +74,7 @@ TEST(RecentGrowth, ASlowLeakIsToldAtACoarserScale) {
   Program program;
   program.run(400, [&](int step, double time_s) {
     program.churn(1, time_s);
-    if (time_s >= 200 && step % 160 == 0) program.keep(3, 100'000, time_s);  // each 8 s
+    if (time_s >= 200 && step % 160 == 0) program.keep(3, 100'000, time_s);  // every 8 s
   });
   ASSERT_TRUE(program.told.contains(3));
   EXPECT_LT(program.told[3], 200 + 90);
@@ -85,7 +85,7 @@ TEST(RecentGrowth, AnotherPhaseIsNoLeak) {
   program.run(120, [&](int, double time_s) {
     program.churn(1, time_s);
     if (time_s < 60) return program.churn(2, time_s), program.churn(4, time_s);
-    program.keep(3, 512, time_s);  // an evaluation collects what it predicts, and trains nothing meanwhile
+    program.keep(3, 512, time_s);  // an evaluation collects its predictions, and trains nothing meanwhile
   });
   EXPECT_TRUE(program.told.empty());
 }
@@ -96,7 +96,7 @@ TEST(RecentGrowth, WhatIsGivenBackAndWhatFillsAreNoLeaks) {
     program.churn(1, time_s);
     program.keep(3, 512, time_s);  // an epoch of 25 s
     if (step % 500 == 499) program.drop_all(3, time_s);
-    // A cache that misses less and less.
+    // A cache with fewer and fewer misses.
     const double entries = time_s < 100 ? 0 : 200 * (1 - std::exp(-(time_s - 100) / 10));
     while (static_cast<double>(program.kept[5].size()) < entries) program.keep(5, 512, time_s);
   });

@@ -1,5 +1,5 @@
-// The documents of render.hpp, on snapshots made in place: what they show, in which order, and what they leave out. The
-// golden files of tests/golden/snapshot hold their whole text.
+// The documents of render.hpp, for snapshots made in place: what they show, in which order, and what they omit. The
+// golden files of tests/golden/snapshot contain their whole text.
 #include "trace/render/render.hpp"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-/// One segment of the blocks, on `device`.
+/// One segment with these blocks, on `device`.
 Snapshot snapshot_of(const std::string& file, std::uint32_t device, std::vector<Block> blocks) {
   Snapshot s;
   s.file = file;
@@ -144,7 +144,7 @@ TEST_F(Render, LeaksSayWhatShrank) {
   EXPECT_THAT(leaks_text(all, symbols, growths, nullptr, 10), HasSubstr("\n1 site shrank, by 16.0 MiB "));
 }
 
-/// 4 MiB of `model` at 1 s, 8 MiB of `train` at 2 s until 3 s; of device 0.
+/// 4 MiB of `model` at 1 s, and 8 MiB of `train` from 2 s to 3 s, on device 0.
 Snapshot traced(StackId model, StackId train) {
   Snapshot s;
   s.file = "t.pickle";

@@ -1,4 +1,4 @@
-// What filled the memory when an allocation failed: each reason, and which failure counts.
+// What filled the memory when an allocation failed: each reason, and the failure that counts.
 #include "trace/run_oom.hpp"
 
 #include <gtest/gtest.h>
@@ -98,7 +98,7 @@ TEST(RunOom, AnErrorOfTheFrameworkComesBeforeTheDriversRefusals) {
   ProbeScript script = on_device();
   const std::uint32_t line = script.line("/home/me/a.py", 1), retried = script.line("/home/me/b.py", 2);
   script.alloc(0x1000'0000, 100 * kMiB, line);
-  fails(script, Record::failed, 20 * kMiB, retried);  // the cache was released, and it worked
+  fails(script, Record::failed, 20 * kMiB, retried);  // the cache was released, and the retry succeeded
   script.alloc(0x2000'0000, 300 * kMiB, line);
   fails(script, Record::failed, 512 * kMiB, line);
   fails(script, Record::failed, 500 * kMiB, line, 0, Call::torch_block);
@@ -126,7 +126,7 @@ TEST(RunOom, CachedMemoryInPieces) {
     script.alloc(i << 28U, 20 * kMiB, line);
     script.alloc(i << 28U, 10 * kMiB, line, Call::torch_block);
   }
-  for (int i = 0; i < 400; ++i) {  // stands still from here on
+  for (int i = 0; i < 400; ++i) {  // no growth from here on
     script.free(1U << 28U, Call::torch_block);
     script.alloc(1U << 28U, 10 * kMiB, line, Call::torch_block);
   }

@@ -1,4 +1,4 @@
-// A small snapshot with one of everything, by era, and the reading of it; and plain Snapshots made in place.
+// A small snapshot with one of everything, by era, and its reading; also plain Snapshots made in place.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -127,7 +127,7 @@ inline StackId line(Symbols& symbols, const std::string& file, std::uint32_t num
   return stack_of(symbols, {{symbols.intern("f"), symbols.intern(file), number}});
 }
 
-/// Adds a segment of the given blocks, one behind the other.
+/// Adds a segment with the given blocks, one after another.
 inline void add_segment(Snapshot& snapshot, std::uint64_t address, std::vector<Block> blocks, bool expandable = false) {
   Segment segment;
   segment.address = address;

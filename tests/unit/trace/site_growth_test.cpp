@@ -34,7 +34,7 @@ TEST(SiteGrowth, ShapesAreToldApart) {
   EXPECT_EQ(shape_of({0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 4}), SiteShape::unsure);
   EXPECT_EQ(shape_of({}), SiteShape::flat);
   EXPECT_EQ(shape_of({1, 2, 3, 4}), SiteShape::unsure);
-  // One block that is ever replaced by a larger one.
+  // One block that is repeatedly replaced by a larger one.
   std::vector<std::vector<Floor>> larger(1);
   for (std::int64_t i = 0; i < 12; ++i) larger[0].push_back({1000 * (i + 1), 1});
   EXPECT_EQ(judge_stretches(larger).front().shape, SiteShape::leak);
@@ -105,7 +105,7 @@ std::set<std::string> suspected(const Program& program) {
   return named(program, &ReportSite::suspected);
 }
 
-/// Blocks of random size and life time at a site.
+/// Blocks of random size and lifetime at one site.
 void churn(Program& program, const std::string& site, std::deque<std::uint64_t>& live, std::size_t most) {
   live.push_back(program.take(site, 1 + program.draw(100'000)));
   while (live.size() > most || (!live.empty() && program.draw(3) == 0)) {
@@ -126,7 +126,7 @@ TEST(SiteGrowth, LeaksOfManyShapesAreNamed) {
       for (int i = 0; i < 50; ++i) kept.push_back(program.take("weights", 1 << 20));
       for (std::uint64_t step = 0; step < steps; ++step) {
         for (int i = 0; i < 3; ++i) churn(program, "churn", busy, 20);
-        // At a random moment, in the midst of churn of the same line.
+        // At a random moment, during churn at the same line.
         std::deque<std::uint64_t> same;
         same.push_back(program.take("leak", 512));
         if (step % every == 0) kept.push_back(program.take("leak", 512));
@@ -155,7 +155,7 @@ TEST(SiteGrowth, ALeakOfTheLastQuarterIsSuspected) {
       }
       EXPECT_EQ(leaking(program), std::set<std::string>()) << steps;
       EXPECT_EQ(suspected(program), std::set<std::string>{"leak"}) << steps;
-      // Where the run continues with what it has, it was a last step's.
+      // If the run continues with its memory, the growth was that of a last step.
       for (std::uint64_t step = 0; step < steps; ++step) program.give(program.take("step", 1000));
       EXPECT_EQ(suspected(program), std::set<std::string>()) << steps;
     }
@@ -172,7 +172,7 @@ TEST(SiteGrowth, ALateLeakIsSuspectedHoweverSmallItsBlocksAre) {
     }
     EXPECT_EQ(suspected(program), std::set<std::string>{"leak"}) << steps;
   }
-  // A few such blocks are a trifle.
+  // A few such blocks are negligible.
   Program program(1);
   for (int i = 0; i < 50; ++i) program.take("weights", 1 << 24);
   for (std::uint64_t step = 0; step < 60; ++step) {
@@ -184,7 +184,7 @@ TEST(SiteGrowth, ALateLeakIsSuspectedHoweverSmallItsBlocksAre) {
 }
 
 TEST(SiteGrowth, HealthyProgramsNameNone) {
-  // Each runs for a random number of steps, and is free to end at any of them.
+  // Each one runs for a random number of steps, and may end at any of them.
   using Step = std::function<void(Program&, std::uint64_t)>;
   struct Family {
     const char* name;
@@ -283,7 +283,7 @@ TEST(SiteGrowth, MarkedEpochsDecide) {
     for (int epoch = 0; epoch < 4; ++epoch) {
       program.script.mark("epoch " + std::to_string(epoch));
       for (int i = 0; i < 20; ++i) kept.push_back(program.take("losses", 1000));
-      // Evaluation: longer from epoch to epoch, and all of it given back.
+      // Evaluation: longer in each epoch, and all of it is released.
       std::vector<std::uint64_t> outputs;
       for (int i = 0; i < 50 + epoch * 50; ++i) outputs.push_back(program.take("evaluate", 500));
       for (const std::uint64_t block : outputs) program.give(block);

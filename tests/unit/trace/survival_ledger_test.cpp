@@ -54,7 +54,7 @@ TEST(SurvivalLedger, AnAddressThatIsGivenOutAgainWasFree) {
   EXPECT_TRUE(ledger.accounts().empty());
 }
 
-/// As long as all fits, nothing differs from a map that remembers everything.
+/// As long as everything fits, the results equal those of a map that remembers everything.
 TEST(SurvivalLedger, IsExactWhileItHasRoom) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     std::mt19937_64 random(seed);
@@ -94,8 +94,8 @@ TEST(SurvivalLedger, IsExactWhileItHasRoom) {
   }
 }
 
-/// A week of ten allocations a second: one site leaks blocks of 1 MiB, another ever more small ones, a third has all it
-/// allocates given back, and thousands come once.
+/// A week with ten allocations per second: one site leaks blocks of 1 MiB, another more and more small ones, a third
+/// releases everything it allocates, and thousands occur only once.
 TEST(SurvivalLedger, AWeekTakesNoMoreMemoryThanAnHourAndTheTopSitesStayExact) {
   SurvivalLedger ledger;
   constexpr SiteNumber kLarge = 1, kSmall = 2, kPasses = 3;
@@ -147,7 +147,7 @@ TEST(SurvivalLedger, AWeekTakesNoMoreMemoryThanAnHourAndTheTopSitesStayExact) {
   EXPECT_NEAR(others, once, 5 * std::sqrt(variance) + 1);
 }
 
-/// The standard error is what it says: the truth lies within twice of it about 19 times of 20.
+/// The standard error is correct: the truth is within twice of it about 19 times in 20.
 TEST(SurvivalLedger, TheErrorOfASampleIsTheOneThatIsTold) {
   int within = 0;
   constexpr int kTries = 200;
@@ -166,7 +166,7 @@ TEST(SurvivalLedger, TheErrorOfASampleIsTheOneThatIsTold) {
   EXPECT_GE(within, kTries * 9 / 10);
 }
 
-/// Blocks that were sampled before are estimated as those that are sampled here, also where both happens.
+/// Blocks that were sampled earlier are estimated like those that are sampled here, even if both happens.
 TEST(SurvivalLedger, WhatIsToldAsASampleIsEstimatedFromIt) {
   for (const std::size_t room : {std::size_t{1} << 16U, std::size_t{512}}) {
     int within = 0;
@@ -200,7 +200,7 @@ TEST(SurvivalLedger, ASampledBlockIsGivenBackAsAllThatItStandsFor) {
   ledger.free(1);
   EXPECT_EQ(ledger.live_bytes(), 2000);
   EXPECT_EQ(of(ledger, 7).error_bytes, 0);
-  ledger.free(3);  // was not in the sample
+  ledger.free(3);  // it was not in the sample
   EXPECT_EQ(ledger.live_bytes(), 2000);
 }
 
@@ -229,7 +229,7 @@ TEST(SurvivalLedger, StretchesForTheJudgeAreFinerTheYoungerTheyAre) {
   EXPECT_EQ(told.ages.back(), (AgedBytes{0, 60, 60000, 60000}));
   EXPECT_EQ(told.ages[7], (AgedBytes{180, 300, 120000, 120000}));
   EXPECT_EQ(told.ages[0].oldest_s, 7200);
-  EXPECT_NEAR(told.ages[0].youngest_s, 3600, 300);  // of joined cohorts
+  EXPECT_NEAR(told.ages[0].youngest_s, 3600, 300);  // for merged cohorts
   EXPECT_EQ(told.ages[0].allocated_bytes, 1000 * (7200 - told.ages[0].youngest_s));
   EXPECT_EQ(told.ages[0].live_bytes, 0);
   double allocated = 0;

@@ -21,7 +21,7 @@ std::string error_of(const std::string& pickle) {
   return snapshot ? "read" : snapshot.error().message;
 }
 
-/// Everything that was read, as text, so that readings can be compared whole.
+/// Everything that was read, as text, so that whole readings can be compared.
 std::string everything(const Snapshot& s, const Symbols& symbols) {
   std::string out;
   const auto stack = [&](StackId id) {
@@ -76,7 +76,7 @@ TEST(TorchSnapshot, ReadsOneOfEverything) {
       "annotation Optimizer.step 1700000000000005\n");
 }
 
-/// PyTorch 2.15 with anomaly detection: where the operation was called whose gradient is computed.
+/// PyTorch 2.15 with anomaly detection: the call of the operation for which the gradient is computed.
 TEST(TorchSnapshot, MemoryOfTheBackwardPassHasTheLinesOfTheForwardPass) {
   const Py forward = py(List{py("  File \"/home/me/train.py\", line 9, in <module>\n    loss = model(w, x)\n"),
                              py("  File \"/home/me/a, in b.py\", line 4, in model\n    h = x @ w\n"), py("no frame"),
@@ -144,7 +144,7 @@ TEST(TorchSnapshot, OldEras) {
   EXPECT_TRUE(bare->is_bare_list);
   EXPECT_TRUE(bare->traces.empty());
   ASSERT_EQ(bare->blocks.size(), 3U);
-  // No address in the file: the segment's, and one behind the other.
+  // No addresses in the file: the segment's address, and one block after another.
   EXPECT_EQ(bare->blocks[2].address, 0xffffff0000000000 + 12 * kMiB);
   EXPECT_EQ(bare->blocks[0].requested_bytes, 8 * kMiB - 100) << "of the latest of its history";
   const auto v20 = read(Writer(4).dump(sample(Era::v20)), symbols);
@@ -184,7 +184,7 @@ TEST(TorchSnapshot, LiveBlocksHaveTheLabelsOfTheirAllocation) {
   }
 }
 
-/// A trace of one device of the given entries, beside one block of 5 bytes at 512.
+/// A trace of one device with the given entries, and one block of 5 bytes at 512.
 std::string trace_of(List events, Dict more = {}) {
   Dict root{{"segments",
              py(List{py(Dict{{"address", py(512)},
@@ -335,24 +335,24 @@ TEST(TorchSnapshot, ErrorsSayWhereAndWhat) {
            // a string longer than the file
            std::string("\x80\x04}X\xff\xff\xff\x7fhello"),
            std::string("\x80\x04}\x8d\xff\xff\xff\xff\xff\xff\xff\xff", 12),
-           // fields of other types
+           // fields with other types
            of_segment(Dict{{"total_size", py("many")}}),
            of_segment(Dict{{"total_size", py(-4)}}),
            of_segment(Dict{{"address", py(Wide{1, 1})}}),
            Writer(4).dump(py(Dict{{"segments", py(3)}})),
            of_traces(List{py(List{py(3)})}),
            of_traces(List{again, again}),
-           // a memo index far beyond the file, a stack of nothing, endless nesting
+           // a memo index far beyond the file, an empty stack, endless nesting
            std::string("\x80\x02}r\xff\xff\xff\x7f."),
            "\x80\x02}" + std::string(5'000'000, 'N'),
            "\x80\x02]" + std::string(5'000'000, '('),
            std::string("\x80\x02}h\x05."),
            std::string("\x80\x02(K\x01l."),
-           // what takes a byte or two in the file and a hundred here
+           // items of a byte or two in the file and a hundred in memory
            of_traces(List(5000, py(List{}))),
            of_traces(List{py(List{py(Dict{})})}),
            of_segment(Dict{{"total_size", py(1)}, {"blocks", py(List{py(Dict{})})}}),
-           // sums that no machine has
+           // sums larger than any machine
            Writer(4).dump(py(Dict{{"segments", py(segments)}})),
            of_segment(Dict{{"total_size", py(1)}}),
            Writer(4).dump(py(Dict{{"segments", py(List{})}, {"device_traces", py(List{py(events)})}})),
@@ -380,7 +380,7 @@ TEST(TorchSnapshot, ContainersThatContainThemselves) {
   // d = {}; d["segments"] = d
   EXPECT_THAT(error_of("\x80\x04}\x94(\x8c\x08segmentsh\0u."), HasSubstr("at byte"));
   EXPECT_THAT(error_of(std::string("\x80\x04}\x94(\x8c\x08segmentsh\0u.", 18)), HasSubstr("contains itself"));
-  // A list of frames in itself.
+  // A list of frames that contains itself.
   EXPECT_THAT(error_of(std::string("\x80\x04}(\x8c\x0d"
                                    "device_traces]]}(\x8c\x06"
                                    "frames]\x94h\0aua.",
@@ -398,7 +398,7 @@ TEST(TorchSnapshot, WhatIsPackedTooWellIsRefused) {
   for (const std::string& bomb : {packed::gzip(nothing + "."), packed::zstd(nothing + ".")})
     EXPECT_THAT(error_of(bomb), HasSubstr("decompress it"));
   EXPECT_THAT(error_of(nothing + "."), HasSubstr("without segments")) << "the plain file is read";
-  // What is small altogether may be packed as well as it likes.
+  // A file that is small in total may be compressed by any ratio.
   EXPECT_THAT(error_of(packed::zstd("\x80\x04}" + nothing.substr(3, 32 * kMiB) + ".")), HasSubstr("without segments"));
 }
 
@@ -439,7 +439,7 @@ TEST(TorchSnapshot, LongStringsAndIntegers) {
   EXPECT_EQ(s->segments.at(0).size_bytes, 1U);
 }
 
-/// A million in its own run: make damage-snapshots.
+/// A million of them in a separate run: make damage-snapshots.
 TEST(TorchSnapshot, MutatedFilesNeverBreakIt) {
   const char* const wanted = std::getenv("VRAMTRACK_MUTATIONS");
   const long count = wanted != nullptr ? std::atol(wanted) : 20'000;

@@ -1,4 +1,4 @@
-// Vulkan memory in which no buffer or image lies any more is its line's again, and no framework's cache.
+// Vulkan memory that no longer contains a buffer or image belongs to its line again, not to a framework's cache.
 #include <gtest/gtest.h>
 
 #include "probe_script.hpp"
@@ -13,7 +13,7 @@ using probe::Record;
 constexpr std::uint64_t kStep = 1U << 20U;
 constexpr std::uint64_t kFirst = std::uint64_t{1} << 60U;
 
-/// A renderer: pieces of memory by number, and what is bound to them.
+/// A renderer: pieces of memory by number, and the objects bound to them.
 struct Renderer {
   ProbeScript script;
   std::uint32_t memory_line = script.line("/home/me/memory.py", 1), image_line = script.line("/home/me/image.py", 2);
@@ -35,7 +35,7 @@ const ProcessTrace& only(const ProbeTrace& trace) {
   return *trace.processes().front();
 }
 
-/// The file of the line that leaks; empty: none.
+/// The file of the leaking line; empty if none leaks.
 std::string leaking(const ProbeTrace& trace) {
   Symbols symbols;
   ProbeNames names(trace, symbols, nullptr, OwnCode());
@@ -61,7 +61,7 @@ TEST(UnusedMemory, ItsBytesAreItsLinesWhileNothingLiesInIt) {
     vk.allocate(0);
     if (step.bound > 0) vk.bind(0, 0, 1000);
     if (step.bound > 1) vk.bind(0, 2048, 1000);
-    vk.allocate(9, 0);  // what follows on an allocation is not an exit
+    vk.allocate(9, 0);  // events after an allocation are not an exit
     if (step.bound > 2) vk.destroy(0, 0);
     if (step.bound > 3) vk.destroy(0, 2048);
     if (step.bound > 2) vk.allocate(10, 4096);
@@ -77,7 +77,7 @@ TEST(UnusedMemory, FreedItIsGone) {
   for (std::uint64_t i = 0; i < 200; ++i) {
     vk.allocate(i);
     vk.bind(i);
-    vk.destroy(i);  // also where the program frees the memory first: the probe ends what is bound to it before
+    vk.destroy(i);  // even if the program frees the memory first: the probe ends what is bound to it before that
     vk.free(i);
   }
   vk.allocate(999);
@@ -127,7 +127,7 @@ TEST(UnusedMemory, AHealthyAllocatorIsNotAccused) {
     }
     EXPECT_EQ(leaking(vk), "");
   }
-  {  // eight pieces in turn, each kept while it is empty
+  {  // eight pieces in turn, each of which is kept while it is empty
     Renderer vk;
     for (std::uint64_t i = 0; i < 300; ++i) {
       if (i < 8) vk.allocate(i);
@@ -136,7 +136,7 @@ TEST(UnusedMemory, AHealthyAllocatorIsNotAccused) {
     }
     EXPECT_EQ(leaking(vk), "");
   }
-  {  // frames that need more and less: pieces come and go with them
+  {  // frames that need more or less: pieces come and go with them
     Renderer vk;
     for (std::uint64_t frame = 0; frame < 60; ++frame) {
       const std::uint64_t count = 1 + frame * 7 % 5;
@@ -176,7 +176,7 @@ TEST(UnusedMemory, BoundAgainDuringTheExitItIsBacking) {
   Renderer vk;
   for (std::uint64_t i = 0; i < 300; ++i) vk.allocate(i), vk.bind(i);
   for (std::uint64_t i = 0; i < 250; ++i) vk.destroy(i);
-  vk.bind(0, 0, 16);  // next to nothing: the exit continues
+  vk.bind(0, 0, 16);  // almost nothing: the exit continues
   for (std::uint64_t i = 250; i < 300; ++i) vk.destroy(i);
   ProbeTrace trace;
   replay(trace, vk.script.slots);

@@ -1,4 +1,4 @@
-// Profiles of time of XProf (XSpace), made by hand: what their allocations and frees become.
+// XProf's time profiles (XSpace), made by hand: the result of their allocations and frees.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-/// Ids of what an event has, in the plane below.
+/// Ids of an event's values, in the plane below.
 enum Id : unsigned { allocator = 1, in_use, size, address, op, region, type, shape, lifetime_peak, ordinal, matmul };
 
 std::string whole(Id id, std::uint64_t value) {
@@ -99,7 +99,7 @@ TEST(XPlane, AnAllocationHasItsOperationRegionTypeAndShape) {
 
 TEST(XPlane, ThreadsAreReadInTheOrderOfTime) {
   Symbols symbols;
-  // The second line begins 1 us later: its free at 0 is between the two allocations of the address.
+  // The second line begins 1 us later: its free at 0 is between the address's two allocations.
   const auto snapshot = read_space(space(line({{0, true, 0x100, 4096, 4096}, {2'000'000, true, 0x100, 512, 512}}) +
                                          line({{0, false, 0x100, 4096, 0}}, 1'001'000)),
                                    symbols);
@@ -113,7 +113,7 @@ TEST(XPlane, ThreadsAreReadInTheOrderOfTime) {
 
 TEST(XPlane, WhatWasLiveBeforeFollowsFromTheAllocatorsCount) {
   Symbols symbols;
-  // 10,000 bytes at the beginning, of which the free shows 4,096.
+  // 10,000 bytes at the beginning, 4,096 of which appear in the free.
   const auto snapshot = read_space(
       space(line({{1, true, 0x100, 500, 10'500}, {2, false, 0x900, 4096, 6'404}, {3, true, 0x200, 96, 6'500}})),
       symbols);
@@ -173,14 +173,14 @@ TEST(XPlane, ErrorsSayWhereAndWhatIsMissing) {
   std::string refused;
   for (const std::string& bad :
        {bytes(1, bytes(2, "/host:CPU")), good.substr(0, good.size() - 1), good + good.substr(0, 40),
-        // within the plane, whose content begins at byte 3
+        // within the plane, with its content starting at byte 3
         space("\x1a\x02\x22\x05"), space(line({{1, true, 0x100, std::uint64_t(-5), 0}})),
         space(line({{1, true, 0x100, 1ULL << 60, 0}})), space(line({{1, true, 0x100, 5, 5}}, 1ULL << 63))})
     refused += error_of(bad) + "\n";
   expect_golden("words/trace/refused_xplanes.txt", refused);
 }
 
-/// What the program of tests/fixtures/xprof keeps in each of its twelve steps, in every file of it.
+/// The memory kept in each of twelve steps by the program of tests/fixtures/xprof, in each of its files.
 TEST(XPlane, OfTensorFlowNamesWhatIsKept) {
   for (const char* const name : {"train.xplane.pb", "train.memory_profile.json.gz"}) {
     Symbols symbols;
