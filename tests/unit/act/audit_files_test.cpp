@@ -1,4 +1,4 @@
-// The record of acts over several files: a full one is put aside under a number, and nothing is lost between the two.
+// The record of acts across several files: a full one is put aside under a number, and no entry is lost.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -25,7 +25,7 @@ AuditEntry entry(int number) {
   return e;
 }
 
-/// Appends until a file more is full; the number of the next entry.
+/// Appends until another file is full; returns the number of the next entry.
 int fill(Journal& journal, int number) {
   const std::uint32_t before = full_audits(journal.path());
   while (full_audits(journal.path()) == before) EXPECT_TRUE(journal.append(entry(number++), false));
@@ -77,7 +77,7 @@ TEST(AuditFiles, AProgramThatEndedBetweenTheTwoLosesNothing) {
     ASSERT_TRUE(journal);
     for (int i = 0; i < 5; ++i) ASSERT_TRUE(journal->append(entry(i), true));
   }
-  fs::rename(path, path + ".1");  // it was renamed, and the next one was not made
+  fs::rename(path, path + ".1");  // it was renamed, but the next one was not created
   EXPECT_EQ(climbs_of(path).size(), 5U);
   auto journal = Journal::open(path);
   ASSERT_TRUE(journal);

@@ -1,4 +1,4 @@
-// Real cgroups, where this machine lets them be made; its own folders everywhere.
+// Real cgroups, if this machine permits creating them; everywhere else, folders of the test's own.
 #include "act/cgroup_control.hpp"
 
 #include <fmt/format.h>
@@ -43,7 +43,7 @@ class RealCgroup {
   }
   ~RealCgroup() {
     if (path_.empty()) return;
-    // A process that goes is out of its cgroup a moment later.
+    // A process that ends leaves its cgroup a moment later.
     for (int i = 0; i < 10000 && ::rmdir(path_.c_str()) != 0; ++i) {
       std::ifstream procs(path_ + "/cgroup.procs");
       std::ofstream out("/sys/fs/cgroup/" + fs::path(path_).parent_path().filename().string() + "/cgroup.procs");
@@ -72,7 +72,7 @@ TEST(CgroupControl, ARealFreezerStopsTheProcessAndThawsIt) {
   EXPECT_TRUE(victim.becomes("D"));
   ASSERT_TRUE(freeze->undo(act.request(), plan->undo));
   EXPECT_TRUE(victim.becomes("S"));
-  // Undone twice is undone.
+  // Undoing it twice is the same as undoing it once.
   EXPECT_TRUE(freeze->undo(act.request(), plan->undo));
 }
 
@@ -115,19 +115,19 @@ TEST(CgroupControl, UnifiedCgroupsAreWrittenAsTheKernelWantsThem) {
   ASSERT_TRUE(throttle->perform(act.request(), *plan));
   EXPECT_THAT(read_control(own + "/cpu.max").value_or(""), HasSubstr("25000 100000"));
 
-  // A neighbour in it, and it is nobody's to throttle.
+  // With a neighbour in it, it must not be throttled.
   write(own + "/cgroup.procs", fmt::format("{}\n{}\n", victim.pid(), victim.pid() + 1));
   const auto shared = throttle->plan(act.request());
   ASSERT_FALSE(shared);
   EXPECT_THAT(shared.error().message, HasSubstr("1 other process is in it"));
-  // In its own container it is the container's.
+  // In its own container, the cgroup is the container's.
   act.subject.container = "0123456789abcdef";
   write(fmt::format("{}/{}/cgroup", proc, victim.pid()), "0::/docker/0123456789abcdef\n");
   write(act.tools.cgroup_root + "/docker/0123456789abcdef/cgroup.procs",
         fmt::format("{}\n{}\n", victim.pid(), victim.pid() + 1));
   write(act.tools.cgroup_root + "/docker/0123456789abcdef/cpu.max", "max 100000\n");
   EXPECT_TRUE(throttle->plan(act.request()));
-  // Never where vramtrack is itself.
+  // Never if vramtrack itself is in it.
   write(act.tools.cgroup_root + "/docker/0123456789abcdef/cgroup.procs", fmt::format("{}\n", ::getpid()));
   EXPECT_FALSE(throttle->plan(act.request()));
 }

@@ -25,7 +25,7 @@ TEST(Channels, TheirSettingsAreThoseOfNotify) {
           << channel->name << ": " << own.key;
 }
 
-// An address may hold a secret, and so may the arguments of a program.
+// An address may contain a secret, and so may a program's arguments.
 TEST(Channels, TheAddressOfAReceiverIsASecret) {
   for (const Setting& s : settings())
     if (s.section == "notify" && (s.unit == "URL" || s.unit == "program and arguments")) {

@@ -37,7 +37,7 @@ using namespace std::chrono_literals;
 class Rogue {
  public:
   using Conduct = std::function<void(int client)>;
-  /// `path`: of a Unix socket; empty: it listens on loopback.
+  /// `path`: path of a Unix socket; empty: listens on loopback.
   explicit Rogue(Conduct conduct, int backlog = 16, std::string path = {})
       : path_(std::move(path)),
         socket_(::socket(path_.empty() ? AF_INET : AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)),
@@ -81,7 +81,7 @@ class Rogue {
     call.timeout_s = 60;
     return call;
   }
-  /// Handles those that wait in the queue.
+  /// Handles the connections that wait in the queue.
   void handle_waiting(const Conduct& conduct) const {
     for (pollfd one{socket_, POLLIN, 0}; ::poll(&one, 1, 0) > 0;) {
       const int client = ::accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC);
@@ -110,7 +110,7 @@ class Rogue {
   int socket_;
   std::uint16_t port_ = 0;
   Conduct conduct_;
-  std::mutex mutex_;  ///< of what follows
+  std::mutex mutex_;  ///< guards the members below
   int client_ = -1;
   bool is_over_ = false;
   std::thread thread_;
@@ -123,7 +123,7 @@ void hear(int client) {
   char part[4096];
   (void)!::read(client, part, sizeof part);
 }
-/// Until the client closes.
+/// Stays silent until the client closes.
 void be_silent(int client) {
   char part[4096];
   while (::read(client, part, sizeof part) > 0) {
@@ -140,7 +140,7 @@ HttpAnswer ask(const HttpCall& call) {
   return http_exchange(call, "pass --ca-file");
 }
 
-/// What `call` ends with, which must come soon.
+/// The result of `call`, which must come soon.
 HttpAnswer soon(const HttpCall& call) {
   const auto begun = Clock::now();
   HttpAnswer answer = ask(call);
@@ -171,7 +171,7 @@ TEST(HttpExchange, ANameIsResolved) {
     say(client, "HTTP/1.1 204 No Content\r\n\r\n");
   });
   HttpCall call = server.call();
-  call.url.host = "localhost";  // which may be ::1 first, where nobody listens
+  call.url.host = "localhost";  // this may be ::1 first, where nobody listens
   EXPECT_EQ(soon(call).head.status, 204);
 }
 
@@ -251,7 +251,7 @@ TEST(HttpExchange, OneDeadlineForAllOfIt) {
     return [text](int client) {
       hear(client);
       for (std::size_t i = 0; say(client, text.substr(i % text.size(), 1)); ++i)
-        std::this_thread::sleep_for(20ms);  // this is what is tested: a server that drips
+        std::this_thread::sleep_for(20ms);  // the behaviour under test: a server that drips
     };
   };
   for (const char* text :

@@ -56,7 +56,7 @@ TEST(ParseUrl, ErrorsDoNotGiveTheSecretAway) {
   }
 }
 
-/// A receiver that takes one connection, reads a little, and answers byte by byte as given.
+/// A receiver that accepts one connection, reads a little, and sends the given answer byte by byte.
 class Receiver {
  public:
   Receiver(std::string answer, std::chrono::milliseconds between)
@@ -81,7 +81,7 @@ class Receiver {
   [[nodiscard]] HttpTarget target(double timeout_s = 10) const {
     return {*parse_url("http://127.0.0.1:" + std::to_string(port_) + "/s3cret"), "t0ken", {}, timeout_s};
   }
-  /// Complete once http_post has been answered; what came until now, where it gave up before.
+  /// Complete once http_post has been answered; otherwise what had arrived before it gave up.
   std::string got() const {
     const std::scoped_lock lock(mutex_);
     return got_;
@@ -108,7 +108,7 @@ class Receiver {
     } else {
       for (const char c : answer) {
         if (::send(client, &c, 1, MSG_NOSIGNAL) != 1) break;
-        std::this_thread::sleep_for(between);  // this is what is tested: a slow receiver
+        std::this_thread::sleep_for(between);  // the behaviour under test: a slow receiver
       }
     }
     ::close(client);
@@ -116,7 +116,7 @@ class Receiver {
 
   int socket_;
   std::uint16_t port_ = 0;
-  mutable std::mutex mutex_;  ///< of got_
+  mutable std::mutex mutex_;  ///< guards got_
   std::string got_;
   std::thread thread_;
 };

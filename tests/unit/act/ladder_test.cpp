@@ -74,7 +74,7 @@ TEST(Ladder, TakesEachStepWhenItsDeadlineIsReached) {
   EXPECT_THAT(c.see(seen(10, {leaking()})), ElementsAre("act freeze"));
   EXPECT_THAT(c.see(seen(69, {leaking()})), IsEmpty());
   EXPECT_THAT(c.see(seen(70, {leaking()})), ElementsAre("act terminate"));
-  // The signal of a frozen process is handled once it runs again.
+  // A frozen process handles the signal once it runs again.
   EXPECT_THAT(c.see(seen(71, {leaking()})), ElementsAre("undo freeze"));
   EXPECT_THAT(c.see(seen(100, {leaking()})), ElementsAre("act kill"));
   EXPECT_THAT(c.see(seen(130, {leaking()})), IsEmpty());
@@ -86,7 +86,7 @@ TEST(Ladder, EndsWhenTheEvidenceIsGoneAndUndoesWhatIsHeld) {
   Climbing c(kLadder);
   c.see(seen(0, {leaking()}));
   c.see(seen(10, {leaking()}));
-  // The frozen process still holds its memory: that it does not grow is not evidence against the leak.
+  // The frozen process still holds its memory: the lack of growth is not evidence against the leak.
   Observation quiet = seen(20, {leaking()});
   quiet.subjects.clear();
   EXPECT_THAT(c.see(quiet), IsEmpty());
@@ -136,7 +136,7 @@ steps = [{ do = "checkpoint", signal = "USR1", usually-takes = "120s" }, { do = 
   EXPECT_THAT(c.see(seen(0, {ending_in(1000)})), ElementsAre("begin a"));
   EXPECT_THAT(c.see(seen(840, {ending_in(161)})), IsEmpty());
   EXPECT_THAT(c.see(seen(841, {ending_in(160)})), ElementsAre("act checkpoint"));
-  // It gets the time that it usually takes before the next step.
+  // It gets its usual time before the next step.
   EXPECT_THAT(c.see(seen(960, {ending_in(41)})), IsEmpty());
   EXPECT_THAT(c.see(seen(961, {ending_in(40)})), ElementsAre("act terminate"));
 }
@@ -232,7 +232,7 @@ TEST(Ladder, AJobIsNotRestartedForEver) {
   EXPECT_THAT(c.see(seen(200, {leaking(3)})),
               ::testing::Contains(HasSubstr("restart refused: giving up: unit x.service was started again 2 times")));
   EXPECT_THAT(c.see(seen(300, {leaking(3)})), IsEmpty());
-  // A day later it may be.
+  // A day later it is permitted.
   EXPECT_THAT(c.see(seen(86600, {leaking(4)})), ::testing::Contains("act restart"));
 }
 
@@ -423,7 +423,7 @@ TEST(Ladder, AnEarlierRunsClimbWaitsForItsEvidence) {
   }
 }
 
-// ---- properties: whatever is seen and whatever becomes of the acts ----
+// ---- properties: whatever is observed and whatever the results of the acts ----
 
 struct Told {
   Order order;
@@ -466,7 +466,7 @@ RC_GTEST_PROP(LadderProperty, HoldsItsPromisesWhateverHappens, ()) {
       if (order.kind == Order::Kind::begin) {
         RC_ASSERT(!off);
         RC_ASSERT(climbing.count(key) == 0);                                     // one climb per process
-        RC_ASSERT(order.policy == (order.subject.user == "alice" ? "a" : "b"));  // the first that matches
+        RC_ASSERT(order.policy == (order.subject.user == "alice" ? "a" : "b"));  // the first policy that matches
         climbing[key] = order.climb;
       } else if (order.kind == Order::Kind::end) {
         RC_ASSERT(climbing[key] == order.climb);
@@ -483,7 +483,7 @@ RC_GTEST_PROP(LadderProperty, HoldsItsPromisesWhateverHappens, ()) {
         } else {
           RC_ASSERT(order.step == 0U);
         }
-        // The evidence holds: it is there now, or growth was stopped.
+        // The evidence must hold: it is present now, or the growth was stopped.
         const bool present =
             std::any_of(subjects.begin(), subjects.end(), [&](const Subject& s) { return subject_key(s) == key; });
         RC_ASSERT(present || !held[order.climb].empty());
@@ -499,7 +499,7 @@ RC_GTEST_PROP(LadderProperty, HoldsItsPromisesWhateverHappens, ()) {
         out.push_back(std::move(order));
       }
     }
-    // Some orders come back at once, some later.
+    // Some orders finish at once, some later.
     std::vector<Order> later;
     for (Order& order : out) {
       if (*rc::gen::inRange(0, 4) == 0) {
@@ -520,7 +520,7 @@ RC_GTEST_PROP(LadderProperty, HoldsItsPromisesWhateverHappens, ()) {
     }
     out = std::move(later);
   }
-  // When it is switched off, all is undone within a few ticks.
+  // When it is switched off, everything is undone within a few ticks.
   for (int i = 0; i < 10; ++i) {
     for (Order& order : out)
       if (order.kind == Order::Kind::undo)

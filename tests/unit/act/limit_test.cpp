@@ -11,7 +11,7 @@ Timestamp at(double seconds) {
   return Timestamp{} + std::chrono::hours(24 * 365) + from_seconds(seconds);
 }
 
-/// What a fleet is limited by.
+/// The limits of a fleet.
 Limits fleet(std::int64_t nodes, double window_s, std::int64_t per_node = 6) {
   Limits limits;
   limits.add({{Limit::Of::nodes, Limit::Then::open_breaker, nodes, window_s, "actuate.breaker-nodes"},
@@ -19,7 +19,7 @@ Limits fleet(std::int64_t nodes, double window_s, std::int64_t per_node = 6) {
   return limits;
 }
 
-/// Takes the step if it may: why not, else nothing.
+/// Takes the step if it is permitted; returns why not, or nothing.
 std::string take(Limits& limits, const std::string& node, Timestamp now) {
   const Limits::Answer answer = limits.ask({node, {}}, now);
   if (answer.why.empty()) limits.count_act(now, node);

@@ -31,7 +31,7 @@ SeriesKey process(std::uint32_t pid, const std::string& id = "GPU-0") {
   return {Metric::process_used, id, pid, pid * 10ULL};
 }
 
-/// Of a leak that no other series shows.
+/// The incident of a leak that no other series shows.
 std::string incident_of(const SeriesKey& key) {
   return alert_id(key, kStart);
 }
@@ -126,8 +126,8 @@ TEST(Outbox, RaisedEscalatedResolved) {
   EXPECT_EQ(o.incidents(), 0U);
 }
 
-/// The same, of the incident of `first`, which those of `also` have proved to be; `is_over`: no other alert of it
-/// stands.
+/// The same, in the incident of `first`, to which those of `also` have proved to belong; `is_over`: no other alert of
+/// the incident is active.
 Note of(Note n, const SeriesKey& first, const std::vector<SeriesKey>& also = {}, bool is_over = true) {
   n.incident = incident_of(first);
   for (const SeriesKey& key : also) n.also.push_back(incident_of(key));
@@ -172,7 +172,7 @@ TEST(Outbox, DifferentLeaksAreToldApart) {
   o.take(note(AlertNews::raised, process(7)), at(0));
   o.take(note(AlertNews::raised, process(8)), at(0));
   o.take(note(AlertNews::raised, process(7, "GPU-1")), at(0));
-  o.take(note(AlertNews::raised, device(), Severity::watch, 0), at(0));  // by nobody that is seen
+  o.take(note(AlertNews::raised, device(), Severity::watch, 0), at(0));  // by no visible process
   SeriesKey elsewhere = process(7);
   elsewhere.host = "node7";
   o.take(note(AlertNews::raised, elsewhere), at(0));
@@ -251,11 +251,11 @@ TEST(Outbox, WhatIsOverTheRateIsCountedAndToldOnce) {
   o.tick(at(1700));
   EXPECT_EQ(o.messages().size(), 2U);
   ASSERT_TRUE(o.wake());
-  o.tick(at(1900));  // a token each 1800 s
+  o.tick(at(1900));  // one token per 1800 s
   EXPECT_THAT(events(o), ElementsAre("raised", "raised", "held_back"));
   EXPECT_THAT(o.messages().back().text, HasSubstr("18 more alerts were held back"));
   EXPECT_THAT(o.messages().back().text, HasSubstr("and 8 more"));
-  // Its beginning was not notified, so its end is not either. That of the first one was.
+  // Nobody was notified of its beginning, so nobody is notified of its end. The first one's end was sent.
   o.take(note(AlertNews::cleared, process(20)), at(1901));
   EXPECT_EQ(o.messages().size(), 3U);
   o.take(note(AlertNews::cleared, process(1)), at(1902));
@@ -388,7 +388,7 @@ TEST(Outbox, ARestartLosesNothingAndTellsNothingTwice) {
   ASSERT_EQ(o.messages().size(), 1U);
   EXPECT_EQ(o.messages()[0], before.messages()[0]);
   EXPECT_NE(o.due("webhook", at(10)), nullptr);  // at once
-  // The new run raises the same leak again, at another time.
+  // The new run raises the same leak again, at a different time.
   o.take(of(note(AlertNews::raised, process(7)), device()), at(300));
   o.take(note(AlertNews::raised, device(), Severity::watch, 7), at(301));
   o.take(note(AlertNews::raised, process(7, "GPU-1")), at(302));
@@ -460,8 +460,8 @@ TEST(OutboxProperty, WhateverIsCutOrChangedInTheFileIsReadWithoutFault) {
   }));
 }
 
-/// Whatever happens, in whatever order, with restarts between: each message is delivered to each channel in order and
-/// once, unless its delivery was cut off between the receiver's answer and the saving.
+/// Whatever happens, in any order, with restarts in between: each message is delivered to each channel in order and
+/// once, unless its delivery was interrupted between the receiver's answer and the saving.
 TEST(OutboxProperty, EveryMessageIsDeliveredInOrderThroughFailuresAndRestarts) {
   EXPECT_TRUE(rc::check([](const std::vector<std::uint8_t>& steps) {
     OutboxRules rules;
@@ -532,7 +532,7 @@ TEST(Bodies, WebhookIsWholeAndKeepsTheAlert) {
   EXPECT_THAT(body, HasSubstr(R"("severity":"critical")"));
   EXPECT_THAT(body, HasSubstr(R"("pid":7)"));
   EXPECT_THAT(body, HasSubstr(R"("alert":{"schema":"vramtrack.alert.v1"})"));
-  EXPECT_THAT(body, HasSubstr("\xef\xbf\xbd"));  // what is no UTF-8
+  EXPECT_THAT(body, HasSubstr("\xef\xbf\xbd"));  // bytes that are not UTF-8
   EXPECT_THAT(body, HasSubstr(R"("simulated":null)"));
 }
 

@@ -195,7 +195,7 @@ TEST(Policy, IsExplainedWithWhatBecomesOfMemory) {
     EXPECT_TRUE(info->plan != nullptr || info->undo == nullptr) << info->name;
     EXPECT_NE(info->perform, nullptr) << info->name;
     EXPECT_EQ(info->traits.counts_as_retry, info->workload != nullptr) << info->name;
-    // What is undone before the next step must be able to. What needs no process (drain, cordon) is of the node.
+    // A step undone before the next one must support that. Steps without a process (drain, cordon) are for the node.
     if (info->traits.needs_process) {
       EXPECT_EQ(info->traits.stops_growth, info->undo != nullptr) << info->name;
     }

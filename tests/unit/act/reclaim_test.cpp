@@ -1,4 +1,4 @@
-// What reclaim ends and what it spares, and that each signal is proved and recorded.
+// Which processes reclaim ends and which it spares, and that each signal is justified and recorded.
 #include "act/reclaim.hpp"
 
 #include <fcntl.h>
@@ -68,7 +68,7 @@ TEST(Reclaim, OtherUsersOnlyWhereRootNamesThem) {
 }
 
 struct Acts {
-  /// `slept`: the part of each sleep that really passes.
+  /// `slept`: the share of each sleep that really passes.
   ReclaimTools tools(double slept = 0.1) const {
     ReclaimTools out;
     out.now = [] { return Timestamp{}; };
@@ -137,7 +137,7 @@ TEST(Reclaim, WhatHasEndedAndIsNotReapedGetsNoSignal) {
   EXPECT_THAT(acts.events(), ElementsAre("begin", "terminate intent", "terminate failed", "end"));
 }
 
-/// Runs `work` over and over until the object ends.
+/// Runs `work` repeatedly until the object is destroyed.
 class Busy {
  public:
   explicit Busy(const std::function<void()>& work) : pid_(::fork()) {
@@ -177,7 +177,7 @@ TEST(Reclaim, WhatReadsOrWritesIsInUse) {
   ::close(zero);
 }
 
-/// A folder as /proc, in which a process has `cpu_s` and has written `bytes`, after so many seconds of watching.
+/// A folder used as /proc, with the process's `cpu_s` and written `bytes` after so many seconds of watching.
 struct Watched {
   void write(const TempFolder& proc, double at_s) const {
     const std::string folder = proc.file(std::to_string(pid));
@@ -198,7 +198,7 @@ TEST(Reclaim, AllAreWatchedAtOnceUntilTheyMayHaveWrittenTheirLogs) {
   const TempFolder proc;
   const auto computes = [](double at_s) { return 9 + at_s; };
   const auto nothing = [](double) { return 5; };
-  // On an overloaded machine one that works and one that spins look alike as long as neither gets a core.
+  // On an overloaded machine, a working process and a spinning one look alike as long as neither gets a core.
   const Watched all[] = {{77, computes, [](double at_s) { return at_s < 45 ? 5 : 50; }},
                          {78, computes, nothing},
                          {79, [](double) { return 9.0; }, nothing}};

@@ -49,7 +49,7 @@ TEST(RunProgram, NoShellReadsTheArguments) {
 TEST(RunProgram, FailuresAreTriedAgainAndSayWhy) {
   Outcome outcome = run_program({"sh", "-c", "echo first >&2; echo no mail server >&2; exit 3"}, "", {}, 10, kGoOn);
   EXPECT_EQ(outcome.kind, Outcome::Kind::retry);
-  EXPECT_THAT(outcome.why, EndsWith("sh ended with exit status 3: no mail server"));  // by its path, as root
+  EXPECT_THAT(outcome.why, EndsWith("sh ended with exit status 3: no mail server"));  // its path if run by root
   outcome = run_program({"sh", "-c", "kill -TERM $$"}, "", {}, 10, kGoOn);
   EXPECT_THAT(outcome.why, HasSubstr("signal 15"));
   outcome = run_program({"/no/such/program"}, "", {}, 10, kGoOn);
@@ -64,7 +64,7 @@ TEST(RunProgram, TheWholeGroupEndsWithItsTime) {
   const Outcome outcome =
       run_program({"sh", "-c", "(sleep 2; touch \"$1\") & sleep 60", "sh", out}, "", {}, 0.3, kGoOn);
   EXPECT_THAT(outcome.why, HasSubstr("took longer than 0.3 s"));
-  // Had the group's other member lived, it would have written by then.
+  // If the group's other member had lived, it would have written by then.
   EXPECT_EQ(run_program({"sleep", "2.2"}, "", {}, 10, kGoOn).kind, Outcome::Kind::delivered);
   EXPECT_FALSE(std::filesystem::exists(out));
   EXPECT_LT(std::chrono::steady_clock::now() - begin, patience(std::chrono::seconds(10)));
@@ -74,7 +74,7 @@ TEST(RunProgram, WhatStaysBehindIsNotWaitedFor) {
   const TempFolder folder;
   const std::string pipe = folder.file("pipe");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  // It opens the pipe, which waits until this test opens it, too: only then does it end.
+  // It opens the pipe, which waits until this test opens it, too; it ends only then.
   EXPECT_EQ(run_program({"sh", "-c", "read -r line <\"$1\" & exit 0", "sh", pipe}, "", {}, 30, kGoOn).kind,
             Outcome::Kind::delivered);
   std::ofstream(pipe) << "end\n";

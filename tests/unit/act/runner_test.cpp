@@ -175,7 +175,7 @@ TEST(Runner, TheOffFileStopsEverythingAndThaws) {
   EXPECT_TRUE(victim.becomes("?"));
 }
 
-/// An API server with one pod, whose PodDisruptionBudget forbids its eviction as long as the test wants it.
+/// An API server with one pod and a PodDisruptionBudget that forbids its eviction as long as the test wants it to.
 class OnePod {
  public:
   Tools tools() {
@@ -302,7 +302,7 @@ TEST(Runner, APodIsNotEvictedUnlessItsKubeletRunsTheContainer) {
   options.tools = server.tools();
   auto runner = Runner::open(std::move(options));
   ASSERT_TRUE(runner);
-  // Its cgroup names a pod that it does not run in.
+  // Its cgroup names a pod other than the one it runs in.
   Subject subject = in_pod(victim);
   subject.container = "c-9";
   (*runner)->see(seen(0, {subject}));
@@ -327,7 +327,7 @@ TEST(Runner, WhatIsFrozenIsHeldUntilItIsThawed) {
   EXPECT_TRUE((*runner)->held().empty());
 }
 
-/// The texts of the messages that `options` sends, as they come.
+/// The texts of the messages that `options` sends, in order.
 std::shared_ptr<std::vector<std::string>> listen_to(RunnerOptions& options) {
   auto told = std::make_shared<std::vector<std::string>>();
   options.tools.notify = [told](const Note& note) { told->push_back(note.text); };
@@ -475,7 +475,7 @@ TEST(Runner, AProgramIsRunWithoutAShell) {
   EXPECT_EQ(text, fmt::format("{} $(id); ", victim.pid()));
 }
 
-/// As for somebody who is not root: the permissions of files count.
+/// The conditions of a user other than root: the permissions of files apply.
 class WithoutOverride {
  public:
   WithoutOverride() {
@@ -493,7 +493,7 @@ class WithoutOverride {
   __user_cap_data_struct was_[2] = {};
 };
 
-/// Why a step cannot be carried out: what is changed before its ladder begins, or when its intent has been recorded.
+/// A reason for not carrying out a step: the change before its ladder begins, or after its intent has been recorded.
 struct Refusal {
   const char* step;
   const char* why;
@@ -610,7 +610,7 @@ TEST(Runner, AnActThatIsRefusedIsToldOnceAndItsLadderGoesOn) {
         EXPECT_TRUE(victim.becomes("Z?"));  // the seconds are not real ones
       }
     }
-    // What failed may have been done in part, so that it is undone, too.
+    // A failed act may have been done in part, so it is undone, too.
     const auto is_refusal = [](const std::string& text) {
       return text.find(" failed: ") != std::string::npos || text.find(" refused: ") != std::string::npos;
     };
@@ -647,7 +647,7 @@ TEST(Runner, AThrottledProcessWhoseQuotaCannotBeReadBackIsLeftAloud) {
   std::filesystem::permissions(quota, std::filesystem::perms::owner_all);
 }
 
-/// An agent of its own process. It climbs for `from_s` to `to_s`, and exits with 0.
+/// An agent in a process of its own. It climbs from `from_s` to `to_s`, and exits with 0.
 pid_t start_agent(const Site& site, const std::function<void(RunnerOptions&)>& prepare, int from_s, int to_s) {
   const pid_t agent = ::fork();
   if (agent != 0) return agent;
@@ -661,13 +661,13 @@ pid_t start_agent(const Site& site, const std::function<void(RunnerOptions&)>& p
     (*runner)->wait_for_orders(60);
   };
   while (t < to_s) tick();
-  // The seconds are not real ones: the kernel may still be about to end it.
+  // The seconds are not real ones: the kernel may not have ended it yet.
   [[maybe_unused]] const bool is_over = site.victim.becomes("?");
   for (int i = 0; i < 3; ++i) tick();
   ::_exit(0);
 }
 
-/// How it ended, by itself or by a power cut where `prepare` says.
+/// How it ended: by itself, or by a power cut at the point that `prepare` sets.
 int agent_with(const Site& site, const std::function<void(RunnerOptions&)>& prepare, int from_s, int to_s) {
   int status = 0;
   ::waitpid(start_agent(site, prepare, from_s, to_s), &status, 0);
@@ -693,7 +693,7 @@ void expect_all_is_told(const std::string& folder) {
   }
 }
 
-/// One that ends at `point` of step `step`; -1: never.
+/// Runs an agent that ends at `point` of step `step`; -1: never.
 void agent_until(const Site& site, std::string_view point, int step, int from_s, int to_s) {
   const auto prepare = [&](RunnerOptions& options) {
     tell_into_file(options, site.folder);
@@ -719,7 +719,7 @@ TEST(Runner, APowerCutAtAnyMomentRepeatsNothingAndForgetsNothing) {
       const Site site(victim, folder.path(), kRungs);
       agent_until(site, point, step, 0, 12);
       agent_until(site, "", -1, 12, 40);
-      // An intent that never became an act is not made up for: it is taken as done, and its deadline runs.
+      // An intent that never became an act is not repeated: it counts as done, and its deadline runs.
       const auto at_most_once = [&](int count, int of_step) {
         return point == "intent" && step == of_step ? count == 0 : count == 1;
       };
@@ -735,10 +735,10 @@ TEST(Runner, APowerCutAtAnyMomentRepeatsNothingAndForgetsNothing) {
     }
 }
 
-/// A step of each action that is not among kRungs, and how often it may be carried out if the agent is killed once.
+/// A step for each action that is not among kRungs, and how often it may run if the agent is killed once.
 struct Rung {
   const char* step;
-  const char* program;  ///< that it runs; nullptr: none
+  const char* program;  ///< the program it runs; nullptr: none
   int most;
 };
 const Rung kOthers[] = {
@@ -760,7 +760,7 @@ std::string name_of_action(std::string_view step) {
   return std::string(step.substr(from, step.find('"', from) - from));
 }
 
-/// What holds of a ladder that has ended, whenever and how often its agent was killed.
+/// Checks a ladder that has ended, whenever and however often its agent was killed.
 void expect_nothing_is_forgotten(const Site& site) {
   EXPECT_TRUE(site.victim.becomes("?")) << site.victim.state();
   const auto events = events_of(site.folder);
@@ -788,7 +788,7 @@ TEST(Runner, APowerCutAtAnyMomentOfAnyActionForgetsNothing) {
       if (rung.program != nullptr) {
         EXPECT_LE(site.ran(rung.program), rung.most);
       }
-      // For what cannot be repeated, an intent counts as done.
+      // For an act that cannot be repeated, an intent counts as done.
       if (rung.program != nullptr && rung.most == 1) {
         EXPECT_EQ(site.ran(rung.program), point == "intent" ? 0 : 1);
       }
@@ -835,7 +835,7 @@ TEST(Runner, KilledAtAnyTimeItForgetsNothing) {
   std::mt19937 random(1);
   std::int64_t whole_us = 0;
   int killed = 0, at_once = 0, rounds = 0;
-  std::map<std::string, int> last;  // how often each action was the last of the record
+  std::map<std::string, int> last;  // how often each action was the last in the record
   for (; killed < kills; ++rounds) {
     SCOPED_TRACE(fmt::format("round {}", rounds + 1));
     const TempFolder folder;
@@ -846,7 +846,7 @@ TEST(Runner, KilledAtAnyTimeItForgetsNothing) {
       options.at_point = [&site](std::string_view at, const Order& order) { site.before_kill(at, order); };
     };
     int from_s = 0;
-    // The first round says how long an agent takes that is not killed.
+    // The first round shows how long an agent takes if it is not killed.
     for (int cut = rounds == 0 ? 0 : 1 + static_cast<int>(random() % 3); cut > 0; --cut, from_s += kLadder_s) {
       const pid_t agent = start_agent(site, prepare, from_s, from_s + kLadder_s);
       std::this_thread::sleep_for(std::chrono::microseconds(random() % static_cast<std::uint64_t>(whole_us)));

@@ -1,5 +1,5 @@
-// A machine on which every action can be carried out on a real process: with a cgroup, a run of the probe, Slurm and an
-// API server of files, so that what was done outlives an agent that is killed.
+// A machine on which every action can be carried out on a real process: with a cgroup, a probe run, Slurm and an API
+// server made of files, so that the effects outlive an agent that is killed.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@
 
 namespace vramtrack::act {
 
-/// What the sampler would see of the victim at that time. `subject`: as which it is acted on.
+/// The sampler's view of the victim at that time. `subject`: the subject that represents it.
 inline Observation seen_of(const Victim& victim, const Subject& subject, double time_s) {
   Observation o = seen(time_s, {subject});
   if (victim.state() == '?') {
@@ -32,7 +32,7 @@ inline Observation seen_of(const Victim& victim, const Subject& subject, double 
 
 class Site {
  public:
-  /// `steps`: of the only policy, which names the victim's job and container. Files are kept in `in`.
+  /// `steps`: those of the only policy, which names the victim's job and container. Files are kept in `in`.
   Site(const Victim& of, std::string in, std::string steps)
       : victim(of), folder(std::move(in)), steps_(std::move(steps)) {
     for (const char* file : {"stat", "status", "cmdline", "comm", "environ"}) {
@@ -59,7 +59,7 @@ class Site {
     return s;
   }
 
-  /// What the sampler would see at that time.
+  /// The sampler's view at that time.
   [[nodiscard]] Observation seen(double time_s) const { return seen_of(victim, subject(), time_s); }
 
   [[nodiscard]] RunnerOptions options() const {
@@ -93,13 +93,13 @@ class Site {
     return out;
   }
 
-  /// In RunnerOptions::at_point: the seconds are not real ones, so it is left to handle SIGTERM before SIGKILL.
+  /// For RunnerOptions::at_point: the seconds are not real, so this waits until it handles SIGTERM before SIGKILL.
   void before_kill(std::string_view point, const Order& order) const {
     if (point == "intent" && order.action == "kill" && steps_.find("terminate") != std::string::npos)
       victim.handles_term();
   }
 
-  /// How often a program was run, or a request sent, that begins so.
+  /// How often a program was run, or a request sent, with this beginning.
   [[nodiscard]] int ran(const std::string& words) const {
     std::istringstream lines(get("ran"));
     int count = 0;
@@ -107,7 +107,7 @@ class Site {
     return count;
   }
 
-  /// What was done to the process and to the node and is not undone; empty: nothing.
+  /// The changes to the process and the node that have not been undone; empty: none.
   [[nodiscard]] std::string left() const {
     std::string out;
     if (get("cgroup/batch/job/cpu.max") != kQuota) out += "throttled ";
@@ -129,14 +129,14 @@ class Site {
   }
 
  private:
-  /// As long as the one that throttle writes: these files are not truncated.
+  /// As long as the quota that throttle writes, because these files are not truncated.
   static constexpr const char* kQuota = "80000 100000";
 
   void append(const std::string& name, const std::string& text) const {
     std::ofstream(folder + '/' + name, std::ios::app) << text;
   }
 
-  /// Slurm's programs, and any other.
+  /// Runs Slurm's programs, and any other.
   Result<std::string> run(const std::vector<std::string>& argv) const {
     const std::string line = fmt::format("{}", fmt::join(argv, " "));
     append("ran", line + '\n');
@@ -150,7 +150,7 @@ class Site {
     return "1234|1234" + job;
   }
 
-  /// An uncordoning ends with the node, after the condition of a cordoning and its own.
+  /// An uncordoning contains the node at its end, after the condition of a cordoning and its own.
   [[nodiscard]] bool is_cordoned() const {
     bool is_on = false;
     const std::string patches = get("patches");

@@ -52,7 +52,7 @@ TEST(SubjectsOf, ALeakHasTheFiguresOfItsVerdict) {
   EXPECT_NEAR(found[0].held_s, 60, 1e-3);
 }
 
-/// Its verdict may say anything of its memory: no policy for leaks touches it.
+/// Whatever its verdict about memory, no policy for leaks applies to it.
 TEST(SubjectsOf, AStalledProcessIsNoLeak) {
   const auto found = subjects({series_of(7, {kStall})});
   ASSERT_EQ(found.size(), 1U);
@@ -68,7 +68,7 @@ TEST(SubjectsOf, AStalledProcessIsNoLeak) {
             std::string::npos);
 }
 
-/// No signal reaches what has ended: only its parent can do something.
+/// A process that has ended receives no signals: only its parent can act.
 TEST(SubjectsOf, AProcessThatIsNotReapedIsNone) {
   SeriesView series = series_of(7, {kStall});
   series.stall = Stall{};
@@ -91,7 +91,7 @@ TEST(SubjectsOf, OfBothItIsTheLeak) {
 TEST(SubjectsOf, ADeviceIsOneWhereNoProcessExplainsItsLeak) {
   EXPECT_EQ(subjects({series_of(0, {kLeak}), series_of(7, {kLeak})}).size(), 1U);
   const auto found = subjects({series_of(0, {kLeak}), series_of(7, {kStall})});
-  ASSERT_EQ(found.size(), 2U);  // what stands still explains no growth
+  ASSERT_EQ(found.size(), 2U);  // a stalled process explains no growth
   EXPECT_EQ(found[1].process.pid, 0U);
 }
 

@@ -33,7 +33,7 @@ inline Subject leaking(std::uint32_t pid = 4242) {
   return s;
 }
 
-/// The subjects, their living processes, and a device that holds them and 1 GB besides.
+/// The subjects, their living processes, and a device that holds them and another 1 GB.
 inline Observation seen(double time_s, std::vector<Subject> subjects) {
   Observation o;
   o.time = at(time_s);

@@ -1,4 +1,4 @@
-// A real process that counts the signals it gets, for the tests of acts.
+// A real process that counts the signals it receives, for the tests of acts.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace vramtrack::act {
 
-/// Handles SIGUSR1, ignores SIGTERM or ends by it, and waits. Its life ends with this object at the latest.
+/// Handles SIGUSR1, ignores SIGTERM or ends on it, and waits. It ends with this object at the latest.
 class Victim {
  public:
   explicit Victim(bool ignores_term) {
@@ -47,7 +47,7 @@ class Victim {
   [[nodiscard]] std::uint32_t pid() const { return static_cast<std::uint32_t>(pid_); }
   [[nodiscard]] int usr1() const { return counts_->usr1; }
   [[nodiscard]] int term() const { return counts_->term; }
-  /// Waits until it has got to handle SIGTERM, at most some seconds: the seconds of these tests are not real ones.
+  /// Waits until it handles SIGTERM, for at most some seconds: the seconds in these tests are not real ones.
   void handles_term() const {
     for (int i = 0; i < 10000 && counts_->term == 0; ++i) ::usleep(200);
   }
@@ -57,7 +57,7 @@ class Victim {
     const auto alive = process_alive("/proc", pid(), path);
     return alive ? alive->state : '?';
   }
-  /// The kernel may take a moment: false where it does not get there.
+  /// The kernel may need a moment; returns false if the state is not reached.
   [[nodiscard]] bool becomes(std::string_view states) const {
     for (int i = 0; i < 50000; ++i) {
       if (states.find(state()) != std::string_view::npos) return true;

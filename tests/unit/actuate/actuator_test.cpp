@@ -37,21 +37,21 @@ steps = [
 ]
 )";
 
-/// Machines with agents, and a Slurm that runs job 7 on each of them (they are asked for one node at a time).
+/// Machines with agents, and a Slurm that runs job 7 on each of them (queried for one node at a time).
 struct Fleet {
   std::mutex mutex;
   std::map<std::string, Witness> agents;  ///< by address
   std::vector<std::string> asked;         ///< addresses
-  std::vector<std::string> commands;      ///< that change something
+  std::vector<std::string> commands;      ///< commands that change something
   std::string job_state = "RUNNING";
   std::string excluded = "(null)";
   bool runs_elsewhere = false;
-  std::uint64_t left_bytes = 0;  ///< of the job, when it has gone
+  std::uint64_t left_bytes = 0;  ///< memory of the job that is left after its end
   std::string saved = "0           (null)\n";
   std::map<std::string, std::string> drained;
   double now_s = 1;
-  double age_s = 0;                                        ///< of what the agents say
-  std::function<void(const std::string& command)> obeyed;  ///< after each that changes something
+  double age_s = 0;                                        ///< age of the agents' data
+  std::function<void(const std::string& command)> obeyed;  ///< called after each command that changes something
 
   void leak_on(const std::string& node) { agents["http://" + node + ":9474"] = {node, leaking_view()}; }
 
@@ -126,7 +126,7 @@ class Acting {
     return taken.value_or(0);
   }
 
-  /// Rounds until time `to_s`, a second each.
+  /// Runs rounds until time `to_s`, one per second.
   void until(double to_s) {
     for (; fleet.now_s < to_s; fleet.now_s += 1) {
       actuator->tick();
@@ -207,7 +207,7 @@ TEST(Actuator, AnAgentOfAnotherNodeIsNoWitness) {
   fleet.leak_on("gn5");
   Acting acting(fleet);
   act::Claim one = alert_of("gn1");
-  one.labels["instance"] = "gn5:9474";  // which is listed, and leaks
+  one.labels["instance"] = "gn5:9474";  // it is listed, and leaks
   ASSERT_TRUE(acting.actuator->take({{}, {}, 0, {{true, one.fingerprint, one.starts_at, one.labels, {}}}}));
   acting.until(30);
   EXPECT_THAT(fleet.commands, IsEmpty());
@@ -305,7 +305,7 @@ TEST(Actuator, RepeatsOfAnAlertAreNothingNewEvenAfterItsLadder) {
   }
   acting.until(80);
   expect_commands(fleet, kWhole);
-  // The same job leaks again as another process of the same pid, under the same alert: Alertmanager never saw a gap.
+  // The same job leaks again as another process with the same pid, under the same alert: Alertmanager never saw a gap.
   fleet.leak_on("gn1");
   fleet.agents["http://gn1:9474"].view.series[1].key.pid_start_ticks = 999;
   acting.hear("gn1");
@@ -321,11 +321,11 @@ TEST(Actuator, TwoAlertsOfOneProcessAreOneLadder) {
   acting.hear("gn1", true, "a2");
   acting.until(10);
   EXPECT_EQ(fleet.commands.size(), 2U);
-  // One of the two rules stops firing: the other still says so.
+  // One of the two rules stops firing: the other one still fires.
   acting.hear("gn1", false, "a1");
   acting.until(60);
   expect_commands(fleet, kWhole);
-  // The evidence comes again: both have had their ladder, after a restart, too.
+  // The evidence returns: both have had their ladder, even after a restart.
   fleet.leak_on("gn1");
   fleet.job_state = "RUNNING";
   for (int i = 0; i < 2; ++i) {
@@ -436,7 +436,7 @@ TEST(Actuator, AJobThatTellsOfItsCheckpointIsNotLeftWaiting) {
   acting.hear("gn1");
   acting.until(5);
   EXPECT_EQ(fleet.commands.size(), 2U);
-  fleet.saved = "1           vramtrack saved 0\n";  // of the run before
+  fleet.saved = "1           vramtrack saved 0\n";  // from the previous run
   acting.until(8);
   EXPECT_EQ(fleet.commands.size(), 2U);
   fleet.saved = "1           vramtrack saved 1\n";
@@ -535,7 +535,7 @@ TEST(Actuator, TheBreakerOpensForTheFleetAndAPersonClosesIt) {
   EXPECT_THAT(acting.record(), Contains(HasSubstr("was closed by alice: looked at it")));
 }
 
-/// Ends without a word, as kill -9 does, at `point` of the act `action`; then another run continues.
+/// Ends without cleanup, like kill -9, at `point` of the act `action`; then another run continues.
 void killed_at(const std::string& point, const std::string& action) {
   SCOPED_TRACE(point + " of " + action);
   Fleet fleet;
@@ -553,7 +553,7 @@ void killed_at(const std::string& point, const std::string& action) {
     std::atomic<bool> has_ticked{false};
     acting.at_point = [&](std::string_view at, const act::Order& order) {
       if (at != point || order.action != action) return;
-      if (point == "begin") has_ticked.wait(false);  // it begins, and is not on record
+      if (point == "begin") has_ticked.wait(false);  // it begins, but is not on record
       die();
     };
     fleet.obeyed = [&](const std::string& command) {

@@ -34,7 +34,7 @@ TEST(AgentHosts, NoOtherHostIsOneWhateverItIsCalled) {
         "gn1:9474", "xgn1.example.org:9474", "gn1.example.org.:9474", "gn1-example.org:9474", ".example.org:9474",
         "10.1.0.7:9474", "127.0.0.1:9474", "localhost:9474", "[::1]:9474", "", ":9474"})
     EXPECT_FALSE(may_be_asked({"gn*.example.org"}, instance)) << instance;
-  // A name that looks like an address of the range, and addresses in other words.
+  // A name that looks like an address in the range, and addresses in other notations.
   for (const char* instance : {"10.1.0.evil:9474", "10.1.7:9474", "0x0a010007:9474", "167837703:9474", "10.2.0.1:9474",
                                "10.1.0.7:9475", "[::ffff:10.1.0.7]:9474", "010.1.0.7:9474"})
     EXPECT_FALSE(may_be_asked({"10.1.0.0/16"}, instance)) << instance;

@@ -1,4 +1,4 @@
-// A machine whose process 4242 leaks on GPU-1, and the alert of it.
+// A machine on which process 4242 leaks on GPU-1, and the alert about it.
 #pragma once
 
 #include <string>
@@ -35,7 +35,7 @@ inline act::Climb climb_of(const act::Claim& claim) {
   return climb;
 }
 
-/// As the agent of that machine gives it: its series have no host. Device first.
+/// As served by that machine's agent: its series have no host. Device first.
 inline View leaking_view(std::uint64_t used_bytes = 8'000'000'000) {
   SeriesView device;
   device.key.metric = Metric::device_used;
@@ -67,7 +67,7 @@ inline View leaking_view(std::uint64_t used_bytes = 8'000'000'000) {
   return view;
 }
 
-/// The process has gone; `left_bytes` of its memory have not come back.
+/// The process has ended; `left_bytes` of its memory have not been released.
 inline View empty_view(std::uint64_t left_bytes = 0) {
   View view = leaking_view();
   view.series.pop_back();

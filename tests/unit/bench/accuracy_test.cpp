@@ -1,4 +1,4 @@
-// The accuracy bench judges others: its own arithmetic is held here by hand-checked examples.
+// The accuracy bench judges others: its own arithmetic is checked here with examples calculated by hand.
 #include <gtest/gtest.h>
 #include <zlib.h>
 

@@ -1,5 +1,5 @@
-// What the generated traces promise: the same seed gives the same trace, the labels are true, and what is known of
-// earlier runs was known in time.
+// The promises of the generated traces: the same seed gives the same trace, the labels are true, and data about earlier
+// runs was available in time.
 #include "families.hpp"
 
 #include <gtest/gtest.h>
@@ -19,11 +19,11 @@
 namespace vramtrack::accuracy {
 namespace {
 
-/// A scenario played without any judge.
+/// A scenario played without a judge.
 struct Outcome {
   std::vector<std::pair<std::uint32_t, double>> out_of_memory;  ///< pid and time
-  double highest_share = 0;                                     ///< of the capacity of its fullest device
-  std::vector<Point> points;                                    ///< of the first device
+  double highest_share = 0;                                     ///< share of the capacity of its fullest device
+  std::vector<Point> points;                                    ///< points of the first device
 };
 
 Outcome play_alone(const sim::Scenario& scenario) {
@@ -63,7 +63,7 @@ std::vector<const Family*> all_families() {
   return all;
 }
 
-/// Of the first twelve, the one with the fewest samples.
+/// The one with the fewest samples among the first twelve.
 Trace short_trace(std::string_view family) {
   std::optional<Trace> shortest;
   double fewest = 0;
@@ -113,8 +113,8 @@ TEST(AccuracyFamilies, HealthyProgramsNeverRunOutOfMemory) {
   }
 }
 
-/// Leaks whose trace is made to end before memory does, whose last step may be too large, or beside which another
-/// program may be the one that asks for too much.
+/// Leaks with a trace made to end before memory does, or with a last step that may be too large, or beside a program
+/// that may be the one that requests too much.
 bool may_end_before(std::string_view family) {
   return family == "slow" || family == "reported_rate" || family == "caught_oom" || family == "tenants_beside";
 }
@@ -154,7 +154,7 @@ TEST(AccuracyFamilies, AProgramThatIsStartedAgainLeaksAgain) {
   const Trace trace = short_trace("crash_and_restart");
   ASSERT_TRUE(trace.restart_after_s);
   const Outcome outcome = play_alone(scenario_of(trace));
-  // A neighbour may die of it, too.
+  // A neighbour may also die from it.
   const auto ends = [&](std::uint32_t pid) {
     return std::count_if(outcome.out_of_memory.begin(), outcome.out_of_memory.end(),
                          [pid](const auto& end) { return end.first == pid; });
@@ -258,7 +258,7 @@ TEST(AccuracyPast, RunsAreRememberedAsOlderThanTheOneThatIsJudged) {
     EXPECT_LT(run.end, Timestamp{}) << "before the run that is judged, which begins at zero";
     last = run.end;
   }
-  // A new command that matters is another program.
+  // A new command with a relevant change is another program.
   const Trace changed = with_new_command(this_run(trace));
   for (const sim::ProcessSpec& process : changed.scenario->processes)
     if (process.info.pid == kVictim) {

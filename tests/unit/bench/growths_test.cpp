@@ -1,4 +1,4 @@
-// How it is measured whether what is said of one growth is one story, and what is reached.
+// The measure of whether the reports about one growth are consistent, and the level reached.
 #include "growths.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ Told told(double at_s, double onset_s, double probability, std::optional<Interva
 TEST(Growths, AreCountedAsInTheExample) {
   std::vector<Told> all;
   for (int i = 0; i < 10; ++i) all.push_back(told(600 + 60 * i, 300, 0.8));
-  all.push_back(told(1200, 500, 0.7, Interval{500, 600, 700}));  // the onset moves, the probability sinks
+  all.push_back(told(1200, 500, 0.7, Interval{500, 600, 700}));  // the onset moves, the probability falls
   all.push_back(told(1260, 300, 0.8, Interval{400, 600, 900}));  // wider again
   all.push_back({1320, false, 0, 0.1, {}});                      // it stands still: a story ends
   all.push_back(told(1380, 1300, 0.2, Interval{2000, 2100, 2200}));
@@ -39,7 +39,7 @@ TEST(Growths, TheirMovesAreListed) {
             "       14 min: nothing rises\n");
 }
 
-// The level that is reached on steady leaks; `accuracy --sections growths` has all of them.
+// The level reached on steady leaks; `accuracy --sections growths` has all of them.
 TEST(Growths, OfSteadyLeaksAreOneStory) {
   GrowthSums all;
   for (const Trace& trace : growing_traces(Split::tune, 1, 1))

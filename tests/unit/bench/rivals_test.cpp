@@ -27,10 +27,10 @@ std::unique_ptr<Rival> make(std::string_view name, double capacity_bytes) {
   return nullptr;
 }
 
-/// What a rival said of a trace.
+/// A rival's reports about a trace.
 struct Heard {
-  int alarmed = 0;                 ///< samples
-  double first_s = -1;             ///< of the first alarm
+  int alarmed = 0;                 ///< number of samples
+  double first_s = -1;             ///< time of the first alarm
   bool at_end = false;             ///< alarming after the last sample
   std::optional<double> oom_in_s;  ///< after the last sample
 };
@@ -68,7 +68,7 @@ TEST(Rivals, AreAllNamedOnceAndSourced) {
   EXPECT_EQ(names.size(), 29U);
 }
 
-// All of them agree on this, and no rule may report the opposite.
+// All of them agree on this, and no rule may report otherwise.
 TEST(Rivals, NoneAlarmsOnAConstantSeries) {
   for (const RivalInfo& info : rivals()) {
     for (const double period_s : {1.0, 60.0}) {
@@ -79,7 +79,7 @@ TEST(Rivals, NoneAlarmsOnAConstantSeries) {
   }
 }
 
-/// Must hold for longer than a fast leak leaves them, or at a level that it passes too soon.
+/// Whether the rule must hold for longer than a fast leak permits, or at a level that the leak passes too soon.
 bool is_slow(std::string_view rule) {
   return rule.starts_with("node_mixin") || rule == "gpu_leak_deriv" || rule == "gpu_95_for2m" ||
          rule == "hami_90_for10m" || rule == "vllm_98_for10m";
@@ -95,7 +95,7 @@ TEST(Rivals, AllHearALoudLeak) {
   }
 }
 
-// Of the rules written here. A wrapped detector latches its alert, and may have latched it at the value replaced.
+// For the rules written here. A wrapped detector latches its alert, possibly at the value that was replaced.
 TEST(Rivals, AValueThatIsReplacedCountsAsNeverSeen) {
   for (const RivalInfo& info : rivals()) {
     if (info.name.substr(0, 6) == "gpulse" && info.name != "gpulse_spike") continue;
@@ -127,7 +127,7 @@ TEST(GpulseLinear, TheDocumentsThresholds) {
   EXPECT_EQ(heard.first_s, 300);
   ASSERT_TRUE(heard.oom_in_s);
   EXPECT_NEAR(*heard.oom_in_s, (16 * 1024 - 900) / 1.5, 1);
-  // Twenty samples: of one each 30 s (gpulse's default) the twentieth comes at 570 s.
+  // Twenty samples: with one every 30 s (gpulse's default), the twentieth comes at 570 s.
   EXPECT_EQ(hear("gpulse_linear", 24 * kGiB, 3600, 30, ramp(8 * kGiB, 1.5 * kMiB)).first_s, 570);
 }
 
@@ -150,7 +150,7 @@ TEST(GpulseLinear, OneJumpIsNoLine) {
   EXPECT_EQ(hear("gpulse_linear_bare", 24 * kGiB, 1200, 1, load(2 * kGiB, 8 * kGiB, 600)).alarmed, 0);
 }
 
-// A ramp that stops: the confidence weighs the latest third, the bare rule asks only R2 >= 0.8 (held to 0.72).
+// A ramp that stops: the confidence weighs the latest third, the bare rule requires only R2 >= 0.8 (held to 0.72).
 TEST(GpulseLinear, TheBareRuleHoldsLongerThanTheConfidenceDoes) {
   const Shape stops = [](double t_s) { return 2 * kGiB + 2 * kMiB * std::fmin(t_s, 1200); };
   const int sure = hear("gpulse_linear", 24 * kGiB, 1.5 * kHour, 1, stops).alarmed;
@@ -211,7 +211,7 @@ TEST(GpumemprofTrend, ByHand) {
 }
 
 TEST(GpumemprofTrend, AnySizeWillDo) {
-  EXPECT_EQ(hear("gpumemprof_trend", 80 * kGiB, 600, 1, ramp(8 * kGiB, 1)).first_s, 4);  // a byte a second
+  EXPECT_EQ(hear("gpumemprof_trend", 80 * kGiB, 600, 1, ramp(8 * kGiB, 1)).first_s, 4);  // one byte per second
   EXPECT_EQ(hear("gpumemprof_trend", 80 * kGiB, 600, 1, ramp(8 * kGiB, -kMiB)).alarmed, 0);
 }
 
@@ -258,7 +258,7 @@ TEST(PredictLinear, AsksForTwoSamples) {
   EXPECT_TRUE(rival->alarming());
   ASSERT_TRUE(rival->oom_in_s());
   EXPECT_NEAR(*rival->oom_in_s(), 22.5 / 0.5 * 60, 1e-6);
-  // After a gap of more than the range one sample is in it.
+  // After a gap longer than the range, only one sample is in it.
   rival->observe(60 + 3600, 2 * kGiB);
   EXPECT_FALSE(rival->alarming());
 }
@@ -400,7 +400,7 @@ TEST(TraceMl, MissesWhatIsSlowerThanAGiBInItsHistory) {
 
 TEST(TraceMl, LiesOnAWarmUpThatHasSaturated) {
   const Shape saturates = [](double t_s) { return 2 * kGiB + 4 * kGiB * (1 - std::exp(-t_s / 300)); };
-  EXPECT_TRUE(hear("traceml", 24 * kGiB, 1800, 1, saturates).at_end);  // 99.8 % of it is there
+  EXPECT_TRUE(hear("traceml", 24 * kGiB, 1800, 1, saturates).at_end);  // 99.8 % of it has been added
 }
 
 TEST(Published, AlarmWhenTheirWordsSay) {

@@ -1,5 +1,5 @@
-// One table of codes serves every program: each number counts only where the line names its interface and calls it an
-// error, or where no other interface uses it.
+// One table of codes serves every program: each number counts only if the line names its interface and calls it an
+// error, or if no other interface uses it.
 #include "explain/codes.hpp"
 
 #include <gtest/gtest.h>

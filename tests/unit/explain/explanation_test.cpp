@@ -13,7 +13,7 @@
 namespace vramtrack::explain {
 namespace {
 
-/// As PyTorch 2 prints it; sizes in GiB.
+/// A message as printed by PyTorch 2; sizes in GiB.
 std::string torch(double asked, double total, double free, double allocated, double cached,
                   std::string_view more = "") {
   return fmt::format(
@@ -61,7 +61,7 @@ TEST(Diagnosis, ALimitIsNamedOnlyWhereTheTextShowsOne) {
 }
 
 TEST(Diagnosis, TheLastOfAFullDeviceIsNoRoom) {
-  // Some MiB more were free than were requested.
+  // Some MiB more were free than requested.
   const auto others = explained(
       "CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 11.91 GiB total capacity; 267.62 MiB already allocated; "
       "67.06 MiB free; 310.00 MiB reserved in total by PyTorch)");
@@ -99,7 +99,7 @@ TEST(Diagnosis, AContainersOwnPidIsNoOther) {
 }
 
 TEST(Diagnosis, TheOwnPidIsKnownFromALoggersWords) {
-  // Two processes could be this one by their sizes; the logger names its own.
+  // By their sizes, two processes could be this one; the logger names its own.
   const std::string named = " Process 400 has 14.40 GiB memory in use. Process 4711 has 14.50 GiB memory in use.";
   const auto own = explained("(EngineCore pid=4711) ERROR " + torch(0.5, 32, 0.1, 14, 0.2, named));
   EXPECT_EQ(own.failure().own_pid, 4711);
@@ -231,7 +231,7 @@ TEST(Diagnosis, TheFiguresOfALineBesideHelp) {
                "Stats: \nLimit:  4294967296\nInUse:  1073741824\nMaxInUse: 4294967296\n");
 }
 
-/// A table of nvidia-smi of a device of 24 GiB.
+/// A table of nvidia-smi for a 24 GiB device.
 std::string smi(int used_mib, std::string_view processes = "", int index = 0) {
   return fmt::format(
       "|   {}  NVIDIA GeForce RTX 4090        Off |   00000000:01:00.0 Off |                  Off |\n"
@@ -506,7 +506,7 @@ TEST(Engine, TheProgramWhoseCodeLedToItHasItsOwnAdvice) {
       std::string::npos);
   EXPECT_NE(advice("/lib/deepspeed/runtime/engine.py").find("ZeRO"), std::string::npos);
   EXPECT_EQ(advice("/home/me/train.py").find("lower --"), std::string::npos);
-  // Far above, it is another's.
+  // If it is far above, it belongs to another program.
   EXPECT_EQ(explained("File \"/lib/vllm/a.py\"\n" + std::string(100, '\n') + torch(0.02, 24, 0.01, 22.9, 0.2))
                 .next_step.find("gpu-memory"),
             std::string::npos);
@@ -530,7 +530,7 @@ TEST(Story, GrowthFromOneFailureToTheNextIsALeak) {
   EXPECT_EQ(two.cause, Cause::full) << "two may be two places";
   const auto same = explained(torch(0.02, 24, 0.01, 20, 2) + torch(0.02, 24, 0.01, 22.9, 0.1));
   EXPECT_EQ(same.cause, Cause::leak) << "the same request";
-  // A full card has no room for a rise of a tenth: four in rising order are no chance.
+  // A full card has no room for a rise of a tenth: four in rising order are not due to chance.
   std::string slow;
   for (const double held : {22.10, 22.25, 22.40}) slow += torch(0.02, 24, 0.01, held, 0.2);
   EXPECT_EQ(cause_of(slow), Cause::full) << "three";
@@ -548,7 +548,7 @@ TEST(Story, GrowthFromOneFailureToTheNextIsALeak) {
 }
 
 TEST(Story, GrowthOfTheRequestIsNoLeak) {
-  // Larger batches hold more and request more; of smaller requests those fail that find the device fuller.
+  // Larger batches hold more and request more; among smaller requests, those fail that find the device fuller.
   const auto up = explained(torch(3, 24, 2.9, 19.5, 0.2) + torch(4, 24, 2, 20.5, 0.2) + torch(6, 24, 1, 22, 0.2));
   EXPECT_EQ(up.cause, Cause::full) << up.because;
   EXPECT_EQ(cause_of(torch(6, 24, 2.9, 19.5, 0.2) + torch(4, 24, 2, 20.5, 0.2) + torch(3, 24, 1, 22, 0.2)),
@@ -637,7 +637,7 @@ TEST(Story, TheFirstThatTellsItsCauseDecides) {
   EXPECT_EQ(both.failure().line, 202U);
 }
 
-/// The lines around an unknown program's failure give the account, and arithmetic decides.
+/// The lines around an unknown program's failure contain the figures, and arithmetic decides.
 TEST(Account, OfTheLinesAboveDecidesForAnyProgram) {
   const struct {
     std::string_view text;
@@ -665,7 +665,7 @@ TEST(Account, OfTheLinesAboveDecidesForAnyProgram) {
        Cause::limit, "4.00 GiB are allowed"},
       {"[gpu] pool limit: 8192 MiB, in use: 8000 MiB\n[gpu] failed to allocate 512 MiB from pool\n", Cause::limit,
        "8.00 GiB are allowed"},
-      // There was room below the limit, and what is free is enough: neither account is of the failure.
+      // There was room below the limit, and the free memory suffices: neither set of figures is for the failure.
       {"[gpu] pool limit: 8192 MiB, in use: 800 MiB\n[gpu] failed to allocate 512 MiB from pool\n", Cause::unknown, ""},
       {"solver: device memory: total 23.6 GiB, free 9.1 GiB, allocated by us 1.2 GiB\nsolver: could not allocate 6.1 "
        "GiB on the device\n",

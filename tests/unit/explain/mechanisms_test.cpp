@@ -1,5 +1,5 @@
-// Rules that the fifth set of public messages asked for: each shown on texts of that set, whose reports are named, and
-// on others of the same form.
+// Rules required by the fifth set of public messages: each is shown on texts from that set, with their reports, and on
+// others of the same form.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// Texts that people paste and that show one moment.
+// Texts that people paste and that show a single moment.
 #include "explain/pasted.hpp"
 
 #include <gtest/gtest.h>

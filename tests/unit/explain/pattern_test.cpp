@@ -94,7 +94,7 @@ TEST(Pattern, BeginningsShareTheSearchOfAGap) {
   for (std::size_t at = 0; at + kGapBytes < text.size(); at += 3) {
     Match match;
     EXPECT_FALSE(pattern->match(text, at, match, searches));
-    ASSERT_EQ(searches.gaps[0].text.from, 3U) << at;  // it continued where the one before had ended
+    ASSERT_EQ(searches.gaps[0].text.from, 3U) << at;  // it continued at the previous one's end
   }
 }
 
@@ -164,7 +164,7 @@ TEST(Wordings, AreInTheManual) {
         << program << ": " << count << " wordings";
 }
 
-/// A message as `text` describes it.
+/// A message that matches `text`.
 std::string sample_of(std::string text) {
   constexpr std::pair<std::string_view, std::string_view> kParts[] = {{"\\[", "("},
                                                                       {"]*", ""},

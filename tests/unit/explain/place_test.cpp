@@ -1,4 +1,4 @@
-// What tells a quotation from a failure is where it stands, whatever figures it holds.
+// The position of a text distinguishes a quotation from a failure, whatever figures it contains.
 #include "explain/place.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace vramtrack::explain {
 namespace {
 
-/// Messages with two figures and more, of several programs.
+/// Messages with two or more figures, from several programs.
 const std::vector<std::string>& messages() {
   static const std::vector<std::string> all = {
       "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of "
@@ -115,7 +115,7 @@ TEST(Place, AnExampleOfADocumentIsNoFailure) {
     expect_quotation("On a small card you may see:\n\n~~~text\n" + message + "\n~~~\n");
     expect_quotation("# Notes\n\nIt prints:\n\n    " + message + "\n\nLower the batch size.\n");
     expect_quotation("# Notes\n\nWith exit code 1 it prints:\n\n```\n" + message + "\n```\n");
-    // Without a title it is somebody's report, and so it is where they write of themselves.
+    // Without a title it is a report, and so is a place where people write about their own failure.
     expect_failure(block);
     expect_failure("# Bug\nMy card is new.\n" + block);
     expect_failure("# Nightly run\n\nJob 4 failed with:\n```\n" + message + "\n```\n");

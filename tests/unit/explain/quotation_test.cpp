@@ -1,4 +1,4 @@
-// Each line of the two fixtures is one text: those that only mention a message, and those that are one.
+// Each line of the two fixtures is one text: those that only mention a message, and those that are messages.
 #include "explain/quotation.hpp"
 
 #include <gtest/gtest.h>
@@ -134,7 +134,7 @@ TEST(Quotation, PiecesOfAnySizeGiveTheSame) {
 }
 
 TEST(Quotation, AReportMaySpeakOfItInGeneral) {
-  // The sentence alone tells of no failure, and the text around it has no other.
+  // The sentence alone reports no failure, and the text around it contains no other.
   const std::string spoken = "The trainer stops with CUDA out of memory on small cards.\n";
   const std::string told = "The limits of the pod:\n        memory: 40Gi\n        nvidia.com/gpu: 1\n";
   expect_mention("The result is a CUDA out-of-memory error during a deployment.");
@@ -147,7 +147,7 @@ TEST(Quotation, AReportMaySpeakOfItInGeneral) {
        {"If you see CUDA out of memory, lower the batch.\n", "- CUDA out of memory: lower the batch size\n",
         "    except RuntimeError:  # CUDA out of memory\n", "What is CUDA out of memory?\n"})
     expect_mention(told + told + mention);
-  // A failure that is told in the text decides alone.
+  // A failure reported in the text decides alone.
   const auto messages = read_messages(spoken + told + "worker 3: CUDA out of memory\n");
   ASSERT_EQ(messages.size(), 1U);
   EXPECT_EQ(messages[0].line, 5U);

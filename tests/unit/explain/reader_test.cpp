@@ -70,11 +70,11 @@ TEST(Reader, HoldsNoMoreThanItsShare) {
   EXPECT_EQ(reader.dropped_count(), 100U);
 }
 
-/// To distinguish a message from a mention costs as much as to read a thousand bytes.
+/// Distinguishing a message from a mention costs as much as reading a thousand bytes.
 TEST(Reader, OfAFloodOfMessagesWithoutFiguresTheFirstAreJudged) {
   std::string text;
   for (int i = 0; i < 100'000; ++i) text += "OOMKilled\n";
-  text += std::string(kMessage) + "\n";  // has figures, and is not a mention
+  text += std::string(kMessage) + "\n";  // it has figures, so it is not a mention
   for (const std::size_t piece : {std::size_t{777}, text.size()}) {
     Reader reader;
     for (std::size_t at = 0; at < text.size(); at += piece) reader.feed(std::string_view(text).substr(at, piece));

@@ -1,5 +1,5 @@
-// The messages of tests/fixtures/explain/reports.txt, each from a public report, against what the report's outcome was;
-// those of arithmetic.txt, whose figures alone show the cause; and the words of the answers to those of answers.txt.
+// The messages of tests/fixtures/explain/reports.txt, each from a public report, against the report's outcome; those of
+// arithmetic.txt, in which the figures alone show the cause; and the words of the answers to those of answers.txt.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Failed allocations that no wording knows: found by their structure, with the memory, the figures and the outcome that
-// the text tells.
+// Failed allocations without a known wording: found by their structure, with the memory, the figures and the outcome
+// from the text.
 #include "explain/statement.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ void expect_went_on(bool went_on, const std::string& text) {
   ASSERT_TRUE(explanation) << text;
   EXPECT_EQ(!explanation->failure().went_on.empty(), went_on) << text;
 }
-/// The cause in the headline. tests/golden/words/explain/answers.txt has the words after it.
+/// Checks the cause in the headline. tests/golden/words/explain/answers.txt has the words after it.
 void expect_cause(Cause cause, const std::string& text) {
   EXPECT_TRUE(answer(text).starts_with(cause_words(cause))) << text << '\n' << answer(text);
 }
@@ -69,7 +69,7 @@ TEST(Statement, IsFoundByItsStructure) {
     EXPECT_EQ(read_messages(text).size(), 1U) << text;
 }
 
-/// Each in the words of one program; that the structure is found names no program.
+/// Each in the words of one program; finding the structure does not identify the program.
 TEST(Statement, IsFoundInAnyVoice) {
   for (const std::string text :
        {// who tried
@@ -91,7 +91,7 @@ TEST(Statement, IsFoundInAnyVoice) {
         "CUDA OOMs: 2", "memory: usage 4kB, limit 4kB, failcnt 8", "MemoryError", "4711.batch OUT_OF_ME+",
         "com.nvidia.spark.rapids.jni.GpuRetryOOM", "NvMapMemAllocInternalTagged: 1075072515 error 12",
         "Dst tensor is not initialized.",
-        // who was ended for it
+        // processes that were killed for it
         "kernel: Killed process 18177 (palo_be), UID 0, total-vm:70347780kB, anon-rss:45563572kB",
         "job killed after reaching the memory usage limit", "worker 7 was terminated because it exceeded its memory",
         "DataLoader worker (pid 22048) is killed by signal: Killed.",
@@ -257,7 +257,7 @@ TEST(Statement, WhatIsHeldDecidesForAnyProgram) {
   expect_cause(Cause::full, fields);
   expect_figure(Figure::allocated, 15.32 * kGiB,
                 "gpu allocator: out of memory for 138.00 MiB\nof 15.90 GiB in total, and\n15.32 GiB is allocated\n");
-  // The number of a process is not a size.
+  // A process's number is not a size.
   expect_figure(Figure::used, 0, "GPU out of memory: process 885415 has 22.18 GiB in use");
 }
 
@@ -292,7 +292,7 @@ TEST(Statement, GoesOnWhereTheNextLinesSucceed) {
   expect_went_on(true, "[RMM] [error] [FAILURE maximum pool size exceeded]\n[       OK ] Test.Of (3987 ms)\n");
   expect_went_on(true, "[warn] could not allocate a 64 MB atlas in video memory, using a smaller one\n");
   expect_went_on(false, "GPU out of memory\nTraceback (most recent call last)\nJob finished\n");
-  // Of a warning that it survived once.
+  // From a warning that it survived once.
   expect_went_on(true,
                  "[W] Tactic Device request: 538MB Available: 168MB. Device memory is insufficient.\n[W] Skipping "
                  "tactic 3\n\n\n\n[W] Tactic Device request: 812MB Available: 190MB. Device memory is "
@@ -300,7 +300,7 @@ TEST(Statement, GoesOnWhereTheNextLinesSucceed) {
 }
 
 TEST(Remark, OfTheCardIsNoAdviceAndNotWhatOthersHold) {
-  // Advice, what others hold and shares are not card.
+  // Advice, other programs' memory and shares are not the card.
   for (const std::string line :
        {"At least 4 GB of VRAM are recommended", "device:GPU:1 with 4096 MB memory", "4 GB of RAM"})
     expect_figure(Figure::total, 0, line + "\nGPU: failed to allocate 8 GiB of memory\n");
@@ -498,7 +498,7 @@ TEST(Remark, WhatTheTextShowsBesideDecidesOrIsSaid) {
   EXPECT_EQ(share.find("the text sets"), std::string::npos);
   // Several programs.
   expect_cause(Cause::outside, "it fails if I have 2 kernels running\n\nE: cudaMalloc: out of memory\n");
-  // Of two cards none is the one.
+  // With two cards, neither is the one.
   expect_figure(Figure::total, 0,
                 "on an RTX 4070 with 12GB VRAM and an RTX 3090 with 24GB VRAM.\ncuMemAlloc: out of memory\n");
 }
@@ -508,7 +508,7 @@ TEST(Remark, WhatElseTheTextTells) {
   expect_cause(Cause::too_big,
                "It runs perfectly with smaller files.\nBut with larger images it crashes:\n"
                "Fatal error: cuMemAlloc: out of memory\n");
-  // One size alone is what is asked for.
+  // A single size is the requested one.
   expect_figure(Figure::asked, 120, "RuntimeError: Memory allocation failed on device: cuda for 120 bytes");
   expect_cause(Cause::host, "error: could not compile: killed out of memory");
   EXPECT_TRUE(read_messages("oom_kill 0").empty());
@@ -637,7 +637,7 @@ TEST(Statement, WhatAsksNamesTheMemory) {
        {"mkl_malloc: failed to allocate memory\n", "worker: malloc failed to allocate 64 MB\n",
         "terminate called after throwing an instance of 'std::bad_alloc'\n  what():  std::bad_alloc\n"})
     expect_cause(Cause::host, text);
-  // A library of the device throws the same.
+  // A library for the device throws the same.
   for (const std::string text : {"MemoryError: std::bad_alloc: out_of_memory: CUDA error at: /opt/include/pool.hpp\n",
                                  "what():  std::bad_alloc: cudaErrorMemoryAllocation: out of memory\n"})
     expect_cause(Cause::unknown, text);
@@ -654,7 +654,7 @@ TEST(Statement, ACodeNeedsNoWords) {
 }
 
 TEST(Statement, ANeedAboveABoundIsAFailureByItsAmounts) {
-  // Of any program, in any order of words: two amounts, what each is, and a word that sets them against each other.
+  // From any program, with words in any order: two amounts, what each is, and a word that compares them.
   const std::string round = "round 412 needs 6.20 GB of memory but the device has 6.00 GB\n";
   expect_cause(Cause::too_big, round);
   expect_figure(Figure::asked, 6.2 * kGiB, round);
@@ -726,7 +726,7 @@ TEST(Statement, AnEndWithAnotherReasonIsNone) {
   expect_no_failure("  \"OOMKilled\": false,\n  \"Dead\": false,\n  \"ExitCode\": 137,\n");
   expect_no_failure("Last State: Terminated\n  Reason: ContainerCannotRun\n  Exit Code: 137\n");
   expect_cause(Cause::host, "Last State: Terminated\n  Reason: OOMKilled\n  Exit Code: 137\n");
-  // Whatever the language of the shell, and whatever failed after it.
+  // In any language of the shell, and whatever failed after it.
   for (const std::string text : {"run.sh: riga 24:  8612 Killed   python train.py\n",
                                  "run.sh: Zeile 7: 311 Killed ./a\ncat: log: No such file or directory\n"})
     expect_memory("statement_killed", text);
@@ -771,11 +771,11 @@ TEST(Account, ANamedProcessIsAnotherOne) {
     EXPECT_EQ(explanation->failure().others[0].pid, 900);
     EXPECT_EQ(explanation->failure().others[0].bytes, 7000 * kMiB);
   }
-  // It may be the program that failed: by its name, or because nothing says which one that is.
+  // It may be the program that failed: by its name, or because nothing shows which one that is.
   for (const std::string failure : {"blender: error: hipMalloc(5368709120) returned hipErrorOutOfMemory\n",
                                     "hipMalloc(5368709120) returned hipErrorOutOfMemory\n"})
     expect_other_cause(Cause::outside, "GPU 0 has 11264 MB; pid 900 (blender) uses 7000 MB\n" + failure);
-  // There was room beside it.
+  // There was room besides it.
   expect_other_cause(Cause::outside,
                      "GPU 0 has 11264 MB; pid 900 (blender) uses 3000 MB\nmyapp: hipMalloc(1073741824) returned "
                      "hipErrorOutOfMemory\n");

@@ -1,4 +1,4 @@
-// The tables of JAX, XLA and TensorFlow beside a message, and what follows from them.
+// The tables of JAX, XLA and TensorFlow next to a message, and the conclusions from them.
 #include "explain/table.hpp"
 
 #include <fmt/format.h>
@@ -87,7 +87,7 @@ constexpr std::string_view kPeakBuffers =
     "\t\tOperator: op_name=\"step/dot_general\"\n"
     "\t\tShape: f32[250880,4096]\n";
 
-/// A dump as TensorFlow 2 prints it.
+/// A dump as printed by TensorFlow 2.
 struct Dump {
   std::string text;
   void line(const std::string& words) {

@@ -46,7 +46,7 @@ bool io_can_fail() {
 #ifndef VRAMTRACK_SANITIZED
 namespace {
 
-/// The next definition of a function after this program's own.
+/// The next definition of a function after that of this program.
 template <class Function>
 Function* real(const char* name) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
@@ -67,8 +67,8 @@ std::size_t asked(std::size_t bytes) {
 }  // namespace vramtrack::testing
 
 #ifndef VRAMTRACK_SANITIZED
-// By the names that the linker knows: the headers declare these functions in ways of their own. A definition here is
-// taken before the C library's, by the libraries, too.
+// Uses the names that the linker knows, because the headers declare these functions in various ways. A definition here
+// takes precedence over the C library's, including for the libraries.
 using vramtrack::testing::asked;
 using vramtrack::testing::fails;
 using vramtrack::testing::real;

@@ -56,7 +56,7 @@ void* counted(void* block) {
 
 #ifndef VRAMTRACK_SANITIZED
 
-// glibc's own, under their other names: a program may replace malloc (see "Replacing malloc" in its manual).
+// glibc's own functions, by their other names: a program may replace malloc (see "Replacing malloc" in its manual).
 extern "C" {
 void* __libc_malloc(std::size_t size);
 void* __libc_calloc(std::size_t count, std::size_t size);

@@ -1,4 +1,4 @@
-// FaultMemory: the program's malloc with failures on demand. operator new, SQLite, zstd and zlib take theirs from it.
+// FaultMemory: the program's malloc with failures on demand. operator new, SQLite, zstd and zlib use it.
 #pragma once
 
 #include <cstddef>
@@ -8,17 +8,17 @@
 
 namespace vramtrack::testing {
 
-/// Kinds of allocations, as bits: those of the thread that arms the plan, and those of all others.
+/// Kinds of allocations, as bits: those by the thread that arms the plan, and those by all others.
 namespace memory_call {
 inline constexpr std::uint32_t own = 1, others = 2;
 }  // namespace memory_call
 
-/// The plan of malloc, calloc, realloc and aligned_alloc. Allocations of the calling thread count as `own`.
+/// The plan for malloc, calloc, realloc and aligned_alloc. Allocations by the calling thread count as `own`.
 FaultPlan& memory_plan();
 void count_this_thread_as_own();
-/// Blocks that are allocated and not given back, of all threads. What a library keeps for the next time counts.
+/// Blocks allocated but not freed, in all threads, including blocks that a library keeps for reuse.
 std::int64_t live_blocks();
-/// Sanitizers have their own allocator, which cannot be replaced.
+/// False with sanitizers, which have their own allocator that cannot be replaced.
 bool memory_can_fail();
 
 }  // namespace vramtrack::testing

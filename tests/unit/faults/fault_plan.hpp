@@ -1,5 +1,5 @@
-// FaultPlan: which of the calls that a shim sees is to fail. The way SQLite's own tests do it: the Nth call fails, once
-// or from then on, for N = 1, 2, ... until a run ends with no call left to fail.
+// FaultPlan: which of the calls that a shim sees fails. As in SQLite's own tests: the Nth call fails, once or from then
+// on, for N = 1, 2, ... until a run ends with no call left to fail.
 #pragma once
 
 #include <atomic>
@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string>
 
-// Sanitizers replace the calls that the shims would.
+// Sanitizers replace the same calls as the shims.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define VRAMTRACK_SANITIZED 1
 #elif defined(__has_feature)
@@ -18,12 +18,12 @@
 
 namespace vramtrack::testing {
 
-/// One a shim; calls may come from any thread.
+/// One per shim; calls may come from any thread.
 class FaultPlan {
  public:
   enum class How : std::uint8_t { once, from_then_on };
 
-  /// From now on the `nth` call (from 1) that counts fails. `kinds`: a mask of the shim's kinds of calls.
+  /// From now on, the `nth` call (from 1) that counts fails. `kinds`: a mask of the shim's kinds of calls.
   void arm(std::uint32_t kinds, std::int64_t nth, How how) {
     seen_ = 0;
     injected_ = 0;
@@ -32,9 +32,9 @@ class FaultPlan {
     kinds_ = kinds;
   }
   void disarm() { kinds_ = 0; }
-  /// While false, no call counts: a test's own calls are not to fail.
+  /// While false, no call counts, so that a test's own calls do not fail.
   void let(bool count) { counts_ = count; }
-  /// Asked by the shim at each call.
+  /// The shim calls this at each call.
   bool fails(std::uint32_t kind) {
     if ((kinds_ & kind) == 0 || !counts_) return false;
     const std::int64_t n = ++seen_;
@@ -54,7 +54,7 @@ class FaultPlan {
   std::atomic<How> how_{How::once};
 };
 
-/// Armed while it lives.
+/// Arms the plan while it lives.
 class Armed {
  public:
   Armed(FaultPlan& plan, std::uint32_t kinds, std::int64_t nth, FaultPlan::How how) : plan_(plan) {
@@ -68,7 +68,7 @@ class Armed {
   FaultPlan& plan_;
 };
 
-/// The result of `call`, the one part of a test whose calls count.
+/// The result of `call`, the only part of a test in which calls count.
 template <class Call>
 auto under(FaultPlan& plan, Call call) {
   struct Counting {
@@ -79,17 +79,17 @@ auto under(FaultPlan& plan, Call call) {
   return call();
 }
 
-/// `make test` tries some of the calls, spread over all; VRAMTRACK_FAULTS=all tries each.
+/// `make test` tries some of the calls, spread over all of them; VRAMTRACK_FAULTS=all tries each one.
 inline bool every_call() {
   const char* const wish = std::getenv("VRAMTRACK_FAULTS");
   return wish != nullptr && std::string(wish) == "all";
 }
-/// Rounds of a random test: VRAMTRACK_FAULT_ROUNDS, else `usual`.
+/// The number of rounds of a random test: VRAMTRACK_FAULT_ROUNDS, else `usual`.
 inline int fault_rounds(int usual) {
   const char* const wish = std::getenv("VRAMTRACK_FAULT_ROUNDS");
   return wish != nullptr ? std::atoi(wish) : usual;
 }
-/// The call to fail after the `n`th: the first forty one by one, then in growing steps.
+/// The call to fail after the `n`th: the first forty one by one, then with growing steps.
 inline std::int64_t after(std::int64_t n) {
   return every_call() || n < 40 ? n + 1 : n + 1 + n / 12;
 }

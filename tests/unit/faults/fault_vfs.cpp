@@ -12,7 +12,7 @@
 namespace vramtrack::testing {
 namespace {
 
-/// One change of a file that is not synced.
+/// A change to a file that has not been synced.
 struct Change {
   enum class Kind : std::uint8_t { write, truncate, remove };
   Kind kind = Kind::write;
@@ -30,12 +30,12 @@ struct State {
   sqlite3_vfs* real = nullptr;
   sqlite3_vfs shim{};
   bool recording = false;
-  std::int64_t changes_left = 0;  ///< until the power goes
+  std::int64_t changes_left = 0;  ///< until the power fails
   std::map<std::string, History> files;
   std::function<void(const std::string&)> heard;
 } g;
 
-/// The real file's bytes follow it in the memory that SQLite gives.
+/// The real file's bytes follow it in the memory that SQLite provides.
 struct File {
   sqlite3_file base;
   sqlite3_file* real;
@@ -80,7 +80,7 @@ void note(const std::string& path, Change c) {
   --g.changes_left;
 }
 
-/// A file is safe as it is when it is first seen.
+/// A file counts as safe in the state in which it is first seen.
 void remember(const std::string& path) {
   if (g.recording && !path.empty() && !g.files.contains(path)) g.files[path] = {content(path), {}};
 }
@@ -90,7 +90,7 @@ void make_durable(History& history) {
   history.changes.clear();
 }
 
-// The methods of a file. Each asks the plan, then the real file.
+// The methods of a file. Each consults the plan, then calls the real file.
 
 int x_close(sqlite3_file* file) {
   const int rc = of(file)->real->pMethods != nullptr ? of(file)->real->pMethods->xClose(of(file)->real) : SQLITE_OK;
@@ -104,7 +104,7 @@ int x_read(sqlite3_file* file, void* into, int n, sqlite3_int64 offset) {
 int x_write(sqlite3_file* file, const void* bytes, int n, sqlite3_int64 offset) {
   if (g.plan.fails(vfs_call::full)) return SQLITE_FULL;
   if (g.plan.fails(vfs_call::write)) {
-    // Half of it may be there, as after a real failure.
+    // Half of it may be written, as after a real failure.
     (void)of(file)->real->pMethods->xWrite(of(file)->real, bytes, n / 2, offset);
     return SQLITE_IOERR_WRITE;
   }
@@ -123,7 +123,7 @@ int x_sync(sqlite3_file* file, int flags) {
   if (g.recording && !path.empty()) {
     if (has_power() && g.heard) g.heard(path);
     if (has_power()) make_durable(g.files[path]);
-    return SQLITE_OK;  // what is safe is kept here: the disk need not be waited for
+    return SQLITE_OK;  // safe data is kept here, so there is no need to wait for the disk
   }
   return of(file)->real->pMethods->xSync(of(file)->real, flags);
 }
@@ -209,9 +209,9 @@ std::size_t pick(std::mt19937& random, std::size_t below) {
   return std::uniform_int_distribution<std::size_t>(0, below - 1)(random);
 }
 
-/// What `changes` may have left of `safe`.
+/// A possible result of `changes` on `safe`.
 std::string left_of(std::string safe, const std::vector<Change>& changes, std::mt19937& random) {
-  if (random() % 2 == 0) {  // whole writes, each there or not
+  if (random() % 2 == 0) {  // whole writes, each present or absent
     const unsigned in_eight = static_cast<unsigned>(random() % 9);
     for (const Change& c : changes)
       if (random() % 8 < in_eight) change(safe, c);
@@ -295,7 +295,7 @@ void FaultVfs::on_sync(std::function<void(const std::string& path)> heard) {
 void FaultVfs::lose_power(std::mt19937& random) {
   g.recording = false;
   for (auto& [path, history] : g.files) {
-    // Any number of several removals has reached the folder; what was written to a file whose making has not is gone.
+    // Any number of several removals has reached the folder; writes to a file that was not yet created there are gone.
     std::vector<Change>& changes = history.changes;
     while (true) {
       const auto removal =

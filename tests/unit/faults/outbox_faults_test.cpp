@@ -1,5 +1,5 @@
-// The outbox when calls fail: each call of its file in turn, each allocation of its threads. What was taken in is
-// delivered in the end, once.
+// The outbox when calls fail: each call for its file in turn, and each allocation of its threads. Every accepted
+// message is delivered in the end, once.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -85,7 +85,7 @@ TEST_F(OutboxFaults, EachCallOfTheFileThatFailsLeavesTheOldOrTheNew) {
   const std::string second(80000, 'b');
   for (const int number : {EIO, ENOSPC, EINTR})
     for (const auto how : {FaultPlan::How::once, FaultPlan::How::from_then_on}) {
-      if (number == EINTR && how == FaultPlan::How::from_then_on) continue;  // a call interrupted for ever
+      if (number == EINTR && how == FaultPlan::How::from_then_on) continue;  // a call interrupted forever
       std::int64_t n = 1;
       std::int64_t errors = 0;
       for (;; ++n) {
@@ -120,7 +120,7 @@ TEST_F(OutboxFaults, EachCallOfTheFileThatFailsLeavesTheOldOrTheNew) {
         ASSERT_TRUE(file) << file.error().message;
         const auto read = file->read();
         ASSERT_TRUE(read) << read.error().message;
-        // What was reported is there; what was not may be.
+        // Reported messages are there; unreported ones may be.
         const std::string there = read->value_or("");
         if (there != written) {
           EXPECT_TRUE(failed && (there == first || there == second) && there.size() > written.size()) << there.size();
@@ -182,7 +182,7 @@ TEST_F(OutboxFaults, ABurstIsToldOnceEach) {
   auto notifier = Notifier::open(options(folder));
   ASSERT_TRUE(notifier) << notifier.error().message;
   constexpr int kNotes = 60;
-  // One after another, so that the queue is saved all the while that the first are reported.
+  // One after another, so that the queue is saved while the first ones are reported.
   for (int i = 0; i < kNotes; ++i) {
     (*notifier)->notify(note(i));
     ASSERT_TRUE(until([&] { return (*notifier)->counts().incidents > static_cast<std::uint64_t>(i); }));
@@ -213,12 +213,12 @@ TEST_F(OutboxFaults, EachAllocationThatFailsLosesNothingAndTellsNothingTwice) {
       ASSERT_TRUE(notifier) << notifier.error().message;
       memory_plan().let(true);
       for (Note& one : notes) (*notifier)->notify(std::move(one));
-      // To the last: an attempt that is cut off at the end is made again by the next run.
+      // Wait for the last one: an attempt interrupted at the end would be repeated by the next run.
       EXPECT_TRUE(until([&] { return (*notifier)->flush(60) == 0; }));
       notifier->reset();
       memory_plan().let(false);
     }
-    // The next run sends what an attempt without memory left.
+    // The next run sends a message that was attempted without memory.
     {
       const auto notifier = Notifier::open(given);
       ASSERT_TRUE(notifier) << notifier.error().message;

@@ -1,5 +1,5 @@
-// The power goes at random moments, and of what was not synced any part is left: sectors in any of their states, in any
-// order. The store opens, is whole, holds a beginning of what was recorded, and misses no more than the documents say.
+// The power fails at random moments, leaving any part of the unsynced data: sectors in any of their states, in any
+// order. The store opens, is intact, has a prefix of the recorded data, and lacks no more than the documents state.
 #include <gmock/gmock.h>
 
 #include <iostream>
@@ -17,19 +17,19 @@ using ::testing::HasSubstr;
 
 constexpr std::int64_t kSecondsPerTick = 1;
 constexpr std::int64_t kFlushSeconds = 5;
-/// docs/formats/store.md: the log is synced once it has 256 pages, and each flush writes one at least.
+/// docs/formats/store.md: the log is synced once it has 256 pages, and each flush writes at least one.
 constexpr std::int64_t kWindowS = 256 * kFlushSeconds;
 
 std::uint64_t value(std::int64_t tick, int series) {
   return static_cast<std::uint64_t>((tick * 6151 + series) % 99991) << 12U;
 }
 
-/// One machine that loses its power again and again.
+/// A machine that loses its power again and again.
 class Machine {
  public:
   Machine(std::string path, int series) : path_(std::move(path)), series_(series) {}
 
-  /// Records until the power goes, at most `ticks`.
+  /// Records until the power fails, for at most `ticks`.
   void record(FaultVfs& vfs, std::int64_t ticks) {
     Catalog catalog;
     std::vector<SeriesId> ids;
@@ -40,7 +40,7 @@ class Machine {
     config.max_size_mb = 0;
     config.flush_seconds = 1e9;
     reported_ = safe_ = next_ - 1;
-    // A sync of the log makes safe what was reported before it; so does one of the file, which has it from the log.
+    // A sync of the log makes everything reported before it safe; so does one of the file, which the log fills.
     vfs.on_sync([this](const std::string&) { safe_ = reported_; });
     auto store = Store::open(config, catalog, at_s(0));
     ASSERT_TRUE(store) << store.error().message;
@@ -56,11 +56,11 @@ class Machine {
     }
   }
 
-  /// After the loss.
+  /// Checks the store after the loss.
   void verify() {
     Scan found = scan(path_);
     if (safe_ < 0 && !found.errors.empty()) {
-      // The power went while the file was made: a reader says so, and the next writer completes it.
+      // The power failed while the file was created: a reader reports that, and the next writer completes it.
       EXPECT_THAT(found.errors, ElementsAre(AnyOf(HasSubstr("empty, not a vramtrack store"),
                                                   HasSubstr("was cut off while it was written"))));
       Catalog catalog;
@@ -110,7 +110,7 @@ void lose_power_often(int series, std::int64_t window_s) {
     Machine machine(folder.file("vramtrack.db"), series);
     for (int loss = 0; loss < 6; ++loss, ++losses) {
       SCOPED_TRACE("machine " + std::to_string(seed) + ", loss " + std::to_string(loss));
-      // Half of them early: making, opening and closing are hit, too.
+      // Half of them early, so that creating, opening and closing are covered, too.
       vfs.record(std::uniform_int_distribution<int>(1, loss % 2 == 0 ? 60 : 1500)(random));
       machine.record(vfs, 5000);
       if (!::testing::Test::HasFailure()) vfs.lose_power(random);

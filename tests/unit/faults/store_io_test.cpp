@@ -63,7 +63,7 @@ TEST_P(StoreIo, EachCallThatFailsIsAnErrorAndLosesNothing) {
     }
 }
 
-/// Below SQLite, and what the store calls besides it: its lock, the file's mode, whether it is still there.
+/// Below SQLite, and the store's own calls: its lock, the file's mode, and whether the file still exists.
 TEST(StoreSystemCalls, EachThatFailsIsAnErrorAndLosesNothing) {
   if (!io_can_fail()) GTEST_SKIP() << "a sanitizer stands between";
   watch_this_thread();

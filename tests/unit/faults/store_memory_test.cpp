@@ -1,4 +1,4 @@
-// Every allocation of the store fails in turn, SQLite's and zstd's among them.
+// Every allocation of the store fails in turn, including those by SQLite and zstd.
 #include <iostream>
 
 #include "fault_memory.hpp"

@@ -1,5 +1,5 @@
-// A scripted life of a store, for the tests that let its calls fail one after another: made, filled, packed, expired,
-// closed, opened again, read. It keeps account of what was reported as committed, and looks afterwards.
+// A scripted life of a store, for the tests that let its calls fail one after another: created, filled, packed,
+// expired, closed, reopened, read. It records what was reported as committed, and checks it afterwards.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -38,8 +38,8 @@ class StoreSession {
 
   static constexpr std::int64_t kRetention_s = 1800;
 
-  /// `expires`: raw samples go after kRetention_s, so that chunks are deleted within a session of 12 flushes or more.
-  /// Only the store's own calls count for `plan`.
+  /// `expires`: raw samples expire after kRetention_s, so that chunks are deleted within a session of 12 flushes or
+  /// more. Only the store's own calls count for `plan`.
   StoreSession(std::string path, bool expires, FaultPlan& plan)
       : path_(std::move(path)), expires_(expires), plan_(plan) {
     plan_.let(false);
@@ -53,7 +53,7 @@ class StoreSession {
   }
   static Timestamp time(std::int64_t tick) { return at_s(tick * kSecondsPerTick); }
 
-  /// All of it, with whatever fails on the way. Every error has words. `flushes`: of the first watch, five minutes
+  /// Runs all of it, whatever fails on the way. Every error has a message. `flushes`: of the first watch, five minutes
   /// each.
   void run(int flushes = 12) {
     record(flushes);
@@ -85,11 +85,11 @@ class StoreSession {
     auto opened = open();
     if (!opened) {
       check_words(opened.error().message);
-      opened = open();  // what failed once may not fail again
+      opened = open();  // a call that failed once may not fail again
     }
     if (!opened) return check_words(opened.error().message);
     Store& store = **opened;
-    std::set<std::int64_t> given;  // to this store, not known to be committed
+    std::set<std::int64_t> given;  // given to this store, not known to be committed
     for (int i = 0; i < flushes; ++i) {
       Batch batch;
       for (int t = 0; t < kTicksPerFlush; ++t, ++next_) {
@@ -123,7 +123,7 @@ class StoreSession {
         alert.finding.because = "alert " + std::to_string(next_);
         const Status recorded = under(plan_, [&] { return store.record(alert); });
         if (!recorded) check_words(recorded.error().message);
-        // An error that stands is reported once: only a flush says that all is in the file.
+        // A lasting error is reported once: only a flush confirms that everything is in the file.
         const Status safe = under(plan_, [&] { return store.flush(); });
         if (recorded && safe) alerts_.insert(alert.finding.because);
       }
@@ -132,14 +132,14 @@ class StoreSession {
     under(plan_, [&] { opened->reset(); });
   }
 
-  /// Reads the store as it is now. Where nothing says that something failed, all that was committed is there.
+  /// Reads the store as it is now. If no failure is reported, everything committed is there.
   void read() {
     const Found found = look();
     for (const std::string& error : found.errors) check_words(error);
     if (found.errors.empty()) compare(found);
   }
 
-  /// Without failures: the store opens, is whole, and holds what was reported.
+  /// Without failures: the store opens, is intact, and contains everything that was reported.
   void verify() {
     check_integrity(path_);
     if (::testing::Test::HasFailure()) return;
@@ -159,21 +159,21 @@ class StoreSession {
   }
 
   [[nodiscard]] std::size_t committed() const { return committed_.size(); }
-  /// Committed ticks whose samples the last verify() or read() found gone: they were older than the retention.
+  /// Committed ticks without samples in the last verify() or read(): they were older than the retention.
   [[nodiscard]] std::size_t expired() const { return expired_; }
-  /// Errors that were reported, by their beginning.
+  /// Reported errors, by their beginning.
   [[nodiscard]] std::size_t errors() const { return errors_; }
 
  private:
   [[nodiscard]] double raw_hours() const { return expires_ ? static_cast<double>(kRetention_s) / 3600 : 1e6; }
-  /// By the last mark that the store got, which is of the moment after the last tick.
+  /// Judged by the last mark that the store received, which is from the moment after the last tick.
   [[nodiscard]] bool may_be_gone(std::int64_t tick) const {
     return expires_ && (next_ - tick) * kSecondsPerTick >= kRetention_s;
   }
 
   struct Found {
     Catalog catalog;
-    std::map<std::string, std::vector<std::pair<std::int64_t, std::uint64_t>>> samples;  ///< by device and pid
+    std::map<std::string, std::vector<std::pair<std::int64_t, std::uint64_t>>> samples;  ///< keyed by device and pid
     std::size_t events = 0;
     std::vector<std::vector<Rollup>> hours;
     std::vector<Alert> alerts;

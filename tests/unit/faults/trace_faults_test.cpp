@@ -25,7 +25,7 @@ std::string packed_by_zstd(const std::string& bytes) {
   return out;
 }
 
-/// Files of each kind that a trace may be.
+/// Files of each kind of trace.
 class TraceFaults : public ::testing::Test {
  protected:
   TraceFaults() {
@@ -51,7 +51,7 @@ class TraceFaults : public ::testing::Test {
     names_.push_back(name);
   }
 
-  /// What a trace says, in short; an error says so. Only the reader's own calls count for `plan`.
+  /// The contents of a trace, in short; an error reports itself. Only the reader's own calls count for `plan`.
   [[nodiscard]] Result<std::string> read(const std::string& name, FaultPlan& plan) const {
     const std::string path = folder_.file(name);
     Symbols symbols;
@@ -70,7 +70,7 @@ class TraceFaults : public ::testing::Test {
            snapshot->file.substr(snapshot->file.rfind('/'));
   }
 
-  /// Lets call after call fail while each file is read.
+  /// Lets one call after another fail while each file is read.
   void fail_each(FaultPlan& plan, std::uint32_t kinds, const std::string& what) {
     for (const std::string& name : names_)
       for (const auto how : {FaultPlan::How::once, FaultPlan::How::from_then_on}) {

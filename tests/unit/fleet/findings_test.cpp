@@ -20,7 +20,7 @@ Timestamp at_hour(double hour) {
   return Timestamp{std::chrono::milliseconds{static_cast<std::int64_t>(hour * kHourMs)}};
 }
 
-/// One GPU with one user from hour to hour; it leaks from `raised_h` on, or never (< 0).
+/// One GPU with one user between two hours; it leaks from `raised_h` on, or never (< 0).
 GpuVerdict gpu(const std::string& host, const Workload& user, double from_h, double to_h, double raised_h = -1) {
   GpuVerdict out;
   out.device.host = host;
@@ -151,7 +151,7 @@ TEST(Findings, AVersionThatBeganToLeakIsNamed) {
 }
 
 TEST(Findings, AYoungRunIsNoEvidenceOfHealth) {
-  // v1 ran for an hour only, and the leak of v2 took three to be found.
+  // v1 ran for only an hour, and detecting the leak of v2 took three.
   const Scan scan = scan_of({gpu("n1", job("1", "bert", "v1"), 0, 1), gpu("n1", job("2", "bert", "v2"), 1, 10, 4)});
   const FleetFindings found = find(scan);
   EXPECT_EQ(of_kind(found, FindingKind::version), nullptr);
@@ -181,8 +181,8 @@ TEST(Findings, ALeakOnASharedGpuIsOfAllItsPodsOrOfNone) {
   x.name_space = y.name_space = "ml";
   GpuVerdict shared = gpu("n1", x, 0, 10, 5);
   shared.tenancies.push_back({y, 0, 10 * kHourMs});
-  shared.tenancies.push_back({Workload{}, 0, 10 * kHourMs});  // of a scrape that knows less
-  // The same programs alone on other nodes: no node and no program is compared with what nobody knows.
+  shared.tenancies.push_back({Workload{}, 0, 10 * kHourMs});  // from a scrape with less information
+  // The same programs alone on other nodes: no node or program is compared with unknown ones.
   const Scan scan = scan_of({shared, gpu("n2", x, 0, 10), gpu("n3", y, 0, 10)});
   const FleetFindings found = find(scan);
   ASSERT_EQ(found.jobs.size(), 1U);
@@ -195,7 +195,7 @@ TEST(Findings, ALeakOnASharedGpuIsOfAllItsPodsOrOfNone) {
   const std::string json = scan_json(scan, found, {});
   EXPECT_NE(json.find(R"("pod":null,"pods":["x-0","y-0"])"), std::string::npos) << json;
   const std::string metrics = fleet_metrics(scan, found, {});
-  // Each metric of a leak says whose it is: an alert on any of them can be grouped by job.
+  // Each metric of a leak names its owner, so an alert on any of them can be grouped by job.
   for (const char* name :
        {"vramtrack_verdict", "vramtrack_severity", "vramtrack_confidence_ratio", "vramtrack_growth_bytes_per_second",
         "vramtrack_device_leak_paged", "vramtrack_fleet_leaking_used_bytes"}) {

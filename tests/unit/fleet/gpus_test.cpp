@@ -60,7 +60,7 @@ TEST(Gpus, AnExportersUnitAndLabels) {
   EXPECT_EQ(mib(used_memory(gpu)), (std::vector<std::uint64_t>{100, 200}));
 }
 
-/// A scrape of each exporter, as its documents and sources show it, through a Prometheus.
+/// A scrape of each exporter, as in its documents and sources, through a Prometheus.
 struct Scrape {
   const char* exporter;
   Labels labels;
@@ -383,7 +383,7 @@ TEST(Gpus, ASeriesThatNamesNoGpuIsCounted) {
 
 // One GPU under several names of its machine, as Prometheus returns its series.
 
-/// As Prometheus' operator has a DaemonSet of dcgm-exporter scraped.
+/// The labels of a DaemonSet of dcgm-exporter as scraped through Prometheus' operator.
 Labels scraped(std::string hostname, std::string exporter_pod, Labels more = {}, const char* uuid = kUuid,
                std::string metric = "USED") {
   Labels labels = {{"Hostname", std::move(hostname)},
@@ -492,7 +492,7 @@ TEST(Gpus, OfTwoScrapesOfAnExporterOneIsReadAndTheOtherWhereItIsMissing) {
     for (std::int64_t i = from; i < to; ++i) out.push_back({i * kMinuteMs + offset_ms, mib + static_cast<double>(i)});
     return out;
   };
-  // Two replicas of the server, the first away for ten minutes; and another exporter by hand that counts less.
+  // Two replicas of the server, the first one away for ten minutes; and another, manual exporter that counts less.
   gpus.add(scraped("node7", "p", {{"prometheus_replica", "a"}}), every_minute(0, 20, 0, 700));
   gpus.add(scraped("node7", "p", {{"prometheus_replica", "a"}}), every_minute(30, 60, 0, 700));
   gpus.add(scraped("node7", "p", {{"prometheus_replica", "b"}}), every_minute(0, 60, 7000, 700));
@@ -512,7 +512,7 @@ Workload work_of(const Labels& labels, const Roster& roster = {}) {
 }
 
 TEST(Identity, TheScrapesPodIsNeverTheWork) {
-  // honor_labels: false: the work's labels were moved; a GPU without work has none to move.
+  // honor_labels: false: the workload's labels were renamed; a GPU without a workload has none to rename.
   const Workload moved =
       work_of(scraped("node7", "dcgm-abcde", {{"exported_pod", "bert-0"}, {"exported_namespace", "ml"}}));
   EXPECT_EQ(moved.group(), "ml/bert");
@@ -525,11 +525,11 @@ TEST(Identity, TheScrapesPodIsNeverTheWork) {
   EXPECT_EQ(work_of(scraped("node7", "dcgm-abcde")), Workload{}) << "the container is called like the scrape's job";
   EXPECT_EQ(work_of(with(scraped("node7", "nvidia-dcgm-exporter-abcde"), "container", "main")), Workload{});
 
-  // honor_labels: true: the work's stay where they are, and the rest is the scrape's.
+  // honor_labels: true: the workload's labels stay, and the rest are the scrape's.
   Labels honoured = with(with(scraped("node7", "bert-0"), "namespace", "ml"), "container", "train");
   EXPECT_EQ(work_of(honoured, roster).program(), "ml/bert/train");
 
-  // A scrape whose pod has been dropped.
+  // A scrape without the pod's label.
   roster.add_exporter_container("nvidia-dcgm-exporter");
   EXPECT_EQ(work_of(with(scraped("node7", ""), "pod", ""), roster), Workload{});
 }
@@ -557,7 +557,7 @@ TEST(Identity, PortsAndSlashesLeaveTheHost) {
 
 TEST(Identity, TheOwnersOfPods) {
   EXPECT_EQ(owner_of_pod("train-7c9d8b6f5-x2x4z"), "train");
-  EXPECT_EQ(owner_of_pod("nightly-28512345-k8s7p"), "nightly");  // of a CronJob
+  EXPECT_EQ(owner_of_pod("nightly-28512345-k8s7p"), "nightly");  // from a CronJob
   EXPECT_EQ(owner_of_pod("train-x2x4z"), "train");
   EXPECT_EQ(owner_of_pod("vllm-0"), "vllm");
   EXPECT_EQ(owner_of_pod("resnet-worker-3"), "resnet-worker");

@@ -31,7 +31,7 @@ struct Got {
 
 const Query kAll{{}, INT64_MIN, INT64_MAX};
 
-/// "metric gpu time_ms value", a line a sample, as the server's other API (/api/v1/query) gave them.
+/// "metric gpu time_ms value", one line per sample, as returned by the server's other API (/api/v1/query).
 std::string lines_of(const Got& got) {
   std::ostringstream out;
   for (const auto& [labels, points] : got.series)

@@ -1,4 +1,4 @@
-// A server of one metric that speaks VictoriaMetrics' API, in this process: what it holds is a map in memory.
+// A server for one metric that speaks VictoriaMetrics' API, in this process: its data is a map in memory.
 #pragma once
 
 #include <fmt/format.h>
@@ -76,7 +76,7 @@ class StubServer {
     const std::lock_guard lock(mutex_);
     samples_[host][time_ms] = mib;
   }
-  /// The UUID of a host's GPU; else "GPU-" and the host's name, which is none.
+  /// Sets the UUID of a host's GPU; by default it is "GPU-" and the host's name, which is not a UUID.
   void set_uuid(const std::string& host, const std::string& uuid) {
     const std::lock_guard lock(mutex_);
     uuids_[host] = uuid;
@@ -86,7 +86,7 @@ class StubServer {
     fails = is_failing;
   }
 
-  /// A store of it, which has the samples of that host, is away; empty: none.
+  /// The store with the samples of that host is unavailable; empty: none is.
   void set_without(const std::string& host) {
     const std::lock_guard lock(mutex_);
     without_ = host;
@@ -98,7 +98,7 @@ class StubServer {
     address.url.port = static_cast<std::uint16_t>(port_);
     return {address, ReadPath::export_lines};
   }
-  /// As one of several.
+  /// The server as one of several.
   [[nodiscard]] ServerToRead to_read() const {
     ServerAddress address;
     address.url.host = "127.0.0.1";
@@ -109,7 +109,7 @@ class StubServer {
   std::atomic<int> exports = 0;
 
  private:
-  /// Whether a matcher asks for one other host.
+  /// Whether a matcher requests another host.
   static bool excludes(const std::string& match, const std::string& host) {
     constexpr std::string_view kEquals = "Hostname=\"";
     const std::size_t at = match.find(kEquals);

@@ -21,7 +21,7 @@ TEST(UnknownMetrics, NamesOfUsedGpuMemoryAreTold) {
     EXPECT_FALSE(looks_like_used_gpu_memory(name)) << name;
 }
 
-/// What is suggested is read: the GPU, its machine and its memory.
+/// The suggested lines work: they read the GPU, its machine and its memory.
 TEST(UnknownMetrics, TheLinesReadTheMetric) {
   const Labels labels = {{"__name__", "acme_gpu_vram_used_mib"},
                          {"board", "GPU-0f3a6c1e-52b1-4c5d-9f10-8a7b6c5d4e3f"},

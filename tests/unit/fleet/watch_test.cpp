@@ -26,7 +26,7 @@ ScanOptions options() {
   return out;
 }
 
-/// A value every half minute from `begin_ms` on, for `hours`.
+/// Puts a value every half minute from `begin_ms` on, for `hours`.
 void put(StubServer& server, const std::string& host, double hours, double mib_per_min,
          std::int64_t begin_ms = kBeginMs) {
   std::mt19937 random(7);
@@ -136,7 +136,7 @@ TEST(FleetWatch, SamplesThatArriveLateAreTakenAsLongAsNothingLaterCame) {
 }
 
 TEST(FleetWatch, AMachineThatIsRenamedGoesOn) {
-  // Its name stands before the old one by alphabet, or after it.
+  // Its name comes before the old one alphabetically, or after it.
   for (const auto& [before, after] : {std::pair("dcgm-b", "dcgm-a"), std::pair("dcgm-c", "dcgm-d")}) {
     StubServer server;
     for (const char* name : {before, after}) server.set_uuid(name, "GPU-0f3a6c1e-52b1-4c5d-9f10-8a7b6c5d4e3f");
@@ -204,7 +204,7 @@ TEST(FleetWatch, SeveralServersAreReadAsOne) {
   StubServer first, second;
   put(first, "host1", 4, 160);
   put(second, "host2", 4, 0);
-  // Both have host3, half of it each: a GPU that moved from one to the other.
+  // Both have host3, each for half of the time: a GPU that moved from one to the other.
   put(first, "host3", 2, 160);
   for (int i = 240; i < 480; ++i) second.put("host3", kBeginMs + i * 30'000, 20'000 + 160 * i / 2);
   WatchOptions watched;

@@ -77,7 +77,7 @@ void starts_high(Series& y, Random& random) {
   add_jitter(y, 0.5, random);
 }
 
-/// `mib` are held for `length` of each `period` iterations.
+/// `mib` are held for `length` of every `period` iterations.
 void add_evaluations(Series& y, double mib, std::size_t length, std::size_t period) {
   for (std::size_t i = 0; i < y.size(); ++i)
     if (i % period >= period / 2 && i % period < period / 2 + length) y[i] += mib * kMib;
@@ -96,7 +96,7 @@ void saves_checkpoints(Series& y, Random& random) {
   add_jitter(y, 0.2, random);
 }
 
-/// Each iteration needs one of `shapes` at random; `mib` are kept for each that was seen.
+/// Each iteration needs a random one of `shapes`; `mib` are kept for each shape seen so far.
 void add_shapes(Series& y, std::size_t shapes, double mib, Random& random) {
   std::set<std::size_t> seen;
   for (double& each : y) {
@@ -111,7 +111,7 @@ void shapes_1000(Series& y, Random& random) {
   add_shapes(y, 1000, 2, random);
   add_jitter(y, 0.5, random);
 }
-/// Shapes of which few are frequent: the k-th as often as 1/k.
+/// Few of the shapes are frequent: the k-th occurs with frequency 1/k.
 void shapes_zipf(Series& y, Random& random) {
   std::vector<double> weights;
   for (int k = 1; k <= 100; ++k) weights.push_back(1.0 / k);
@@ -122,7 +122,7 @@ void shapes_zipf(Series& y, Random& random) {
     each += 4 * kMib * static_cast<double>(seen.size());
   }
 }
-/// Entries of `mib` until `capacity` of them are kept; a share `hits` of the iterations needs no new one.
+/// Entries of `mib` until `capacity` of them are kept; a share `hits` of the iterations needs no new entry.
 void add_lru(Series& y, std::size_t capacity, double mib, double hits, Random& random) {
   std::size_t entries = 0;
   for (double& each : y) {
@@ -149,7 +149,7 @@ void lru_random_keys(Series& y, Random& random) {
     each += 5 * kMib * static_cast<double>(kept.size());
   }
 }
-/// A pool that doubles whenever a larger request comes, as it does more and more rarely.
+/// A pool that doubles whenever a larger request comes, which happens less and less often.
 void pool_doubles(Series& y, Random& random) {
   double pool = 16;
   for (double& each : y) {
@@ -235,7 +235,7 @@ void beneath_small_evaluations(Series& y, Random& random) {
   add_leak(y, 0.5);
   add_jitter(y, 0.5, random);
 }
-/// 20 MiB an evaluation: 1 MiB an iteration of all.
+/// 20 MiB per evaluation: 1 MiB per iteration on average.
 void in_evaluations(Series& y, Random& random) {
   add_evaluations(y, 1024, 2, 20);
   add(y, [](std::size_t i) { return 20 * kMib * static_cast<double>(i / 20); });

@@ -1,4 +1,4 @@
-// The families of bodies that the leak gate is measured on: what healthy bodies do with memory, and how bodies leak. A
+// The families of bodies on which the leak gate is measured: how healthy bodies use memory, and how bodies leak. A
 // series is what a gate would read after each of 1,024 iterations; the seed makes it reproducible.
 #pragma once
 
@@ -19,11 +19,11 @@ struct Family {
   friend void PrintTo(const Family& family, std::ostream* out) { *out << family.name; }
 };
 
-/// Their memory stops to grow, or never grows, or grows by less than the limit of 0.2 MiB an iteration.
+/// Their memory stops growing, or never grows, or grows by less than the limit of 0.2 MiB per iteration.
 std::span<const Family> healthy_families();
-/// Each grows without an end by more than that limit.
+/// Each grows without end by more than that limit.
 std::span<const Family> leaking_families();
-/// Healthy families in which a leak of 0.5 MiB an iteration is seen at least 99 times of 100.
+/// Healthy families in which a leak of 0.5 MiB per iteration is detected at least 99 times in 100.
 std::span<const std::string_view> quiet_enough_for_a_small_leak();
 
 /// The memory of one run. `leak_mib`: added to every iteration.

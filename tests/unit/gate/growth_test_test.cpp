@@ -83,7 +83,7 @@ TEST(GrowthTest, AWarmUpThatGoesOnIsNoFailure) {
   EXPECT_EQ(test_growth(y, limit_mib(0.2)).outcome, Outcome::warming_up);
 }
 
-/// As many cache steps as there are spared blocks, all within one half, are not a leak, whatever their size.
+/// As many cache steps as spared blocks, all within one half, are not a leak, whatever their size.
 TEST(GrowthTest, CacheStepsAreNoLeak) {
   std::vector<double> y(240, 1e9);
   for (const std::size_t at : {130U, 150U, 170U, 190U})

@@ -1,5 +1,5 @@
-// The leak gate's promise: healthy bodies do not fail, a leak of 0.5 MiB an iteration under the same noise is caught at
-// least 98 times of 100, and no leak passes. Seeds are the run's number, so a failure can be repeated.
+// The leak gate's promise: healthy bodies do not fail, a leak of 0.5 MiB per iteration under the same noise is detected
+// at least 98 times in 100, and no leak passes. Seeds are the run's number, so a failure can be repeated.
 #include "gate/leak_gate.hpp"
 
 #include <gmock/gmock.h>
@@ -63,7 +63,7 @@ TEST_P(LeakGateLeaks, NeverPass) {
 
 INSTANTIATE_TEST_SUITE_P(Leaks, LeakGateLeaks, testing::ValuesIn(made::leaking_families()), name_of);
 
-/// Garbage of 2 MiB an iteration, all collected every `period` iterations, `phase` iterations into the first of them.
+/// Garbage of 2 MiB per iteration, all collected every `period` iterations, starting `phase` iterations into the first.
 GrowthResult run_sawtooth(std::size_t period, std::size_t phase, double leak_mib) {
   Iterations iterations;
   LeakGate gate({0.2 * kMib, 1e-4, 4}, iterations);
@@ -81,13 +81,13 @@ TEST(LeakGate, WhatIsCollectedNowAndThenPassesAtAnyPeriodAndPhase) {
 }
 
 TEST(LeakGate, ALeakAsFastAsWhatIsCollectedIsFound) {
-  // Shorter than a block of 1,024 iterations; longer ones hide it.
+  // Periods shorter than a block of 1,024 iterations; longer ones hide the leak.
   for (std::size_t period = 2; period <= 40; ++period)
     EXPECT_EQ(run_sawtooth(period, period / 2, 2).outcome, Outcome::fails) << "period " << period;
 }
 
 TEST(LeakGate, AReleaseOfSomethingElseHidesNoLeak) {
-  // 2 GiB that were there from the beginning go at iteration 600; 1 MiB an iteration is kept before and after.
+  // 2 GiB that were there from the start are released at iteration 600; 1 MiB per iteration is kept before and after.
   std::vector<double> y(1024);
   for (std::size_t i = 0; i < y.size(); ++i) y[i] = ((i > 600 ? 2048.0 : 4096.0) + static_cast<double>(i)) * kMib;
   const GrowthResult r = test_growth(y, {0.2 * kMib, 1e-4, 4});

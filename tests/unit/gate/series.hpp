@@ -1,4 +1,4 @@
-// Made-up series of memory after each iteration: what healthy tests do, and what leaks do.
+// Synthetic series of memory after each iteration: those of healthy tests and those of leaks.
 #pragma once
 
 #include <cmath>
@@ -23,14 +23,14 @@ inline void add_leak(std::vector<double>& y, double mib_per_iteration, std::size
   add(y, [=](std::size_t i) { return i < from ? 0.0 : mib_per_iteration * kMib * static_cast<double>(i - from); });
 }
 
-/// Independent noise, heavy-tailed: one in twenty is five times as large.
+/// Independent, heavy-tailed noise: one value in twenty is five times as large.
 inline void add_jitter(std::vector<double>& y, double sigma_mib, Random& random) {
   std::normal_distribution<double> normal;
   std::uniform_real_distribution<double> uniform;
   add(y, [&](std::size_t) { return sigma_mib * kMib * normal(random) * (uniform(random) < 0.05 ? 5 : 1); });
 }
 
-/// An autoregressive wander of standard deviation `sigma_mib`; correlation 1: a random walk of that step.
+/// An autoregressive process with standard deviation `sigma_mib`; correlation 1: a random walk with that step.
 inline void add_wander(std::vector<double>& y, double sigma_mib, double correlation, Random& random) {
   std::normal_distribution<double> normal;
   const double step = correlation < 1 ? sigma_mib * std::sqrt(1 - correlation * correlation) : sigma_mib;
@@ -41,7 +41,7 @@ inline void add_wander(std::vector<double>& y, double sigma_mib, double correlat
   });
 }
 
-/// `total_mib` that come exponentially with time constant `tau` iterations.
+/// `total_mib` that arrive exponentially with time constant `tau` iterations.
 inline void add_warm_up(std::vector<double>& y, double total_mib, double tau) {
   add(y, [=](std::size_t i) { return total_mib * kMib * (1 - std::exp(-static_cast<double>(i) / tau)); });
 }
@@ -53,7 +53,7 @@ inline void add_ramp(std::vector<double>& y, double total_mib, std::size_t itera
   });
 }
 
-/// A cache takes `count` more segments of `size_mib` at random iterations, and keeps them.
+/// A cache takes `count` more segments of `size_mib` at random iterations and keeps them.
 inline void add_cache(std::vector<double>& y, int count, double size_mib, Random& random) {
   std::uniform_int_distribution<std::size_t> when(0, y.size() - 1);
   for (int k = 0; k < count; ++k) {

@@ -35,7 +35,7 @@ TEST(SignedRank, BoundsOfFiveValuesAreTheirExtremes) {
   EXPECT_EQ(lower_bound_of_centre(walsh, 5, 1.0 / 33), std::nullopt);
 }
 
-/// The bound is what the test inverts: coverage of a symmetric distribution with no mean is as stated.
+/// The bound is the inverse of the test: its coverage for a symmetric distribution with no mean is as stated.
 TEST(SignedRank, LowerBoundIsWrongAsOftenAsStated) {
   std::mt19937_64 random(7);
   std::cauchy_distribution<double> cauchy(10, 3);

@@ -14,7 +14,7 @@ using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
-/// `iterations` of 1 GiB, that grow by `leak_mib` each; a little uneven, as real ones are.
+/// `iterations` of 1 GiB that grow by `leak_mib` each, slightly irregular like real ones.
 std::vector<double> memory(std::size_t iterations, double leak_mib) {
   std::vector<double> used_bytes;
   for (std::size_t i = 0; i < iterations; ++i)
@@ -139,7 +139,7 @@ TEST(Conclusion, WhatIsNeitherShownNorExcludedIsInconclusive) {
 TEST(Conclusion, WithoutMarksTheSamplesAreTestedButNotTheProgramsEnd) {
   ProgramRun run = run_of({});
   run.samples = memory(400, 0);
-  for (int i = 0; i < 5; ++i) run.samples.push_back(0.1 * kGiB);  // it gives its memory back
+  for (int i = 0; i < 5; ++i) run.samples.push_back(0.1 * kGiB);  // it releases its memory
   GateRules r = rules();
   r.sample_interval_s = 0.5;
   const Conclusion c = conclude(run, r);

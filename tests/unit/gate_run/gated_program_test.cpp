@@ -1,4 +1,4 @@
-// Real programs (of the shell) under the gate: their marks, their end, what they find in their environment.
+// Real programs (shell scripts) under the gate: their marks, their end, and their environment.
 #include "gate/run/gated_program.hpp"
 
 #include <gmock/gmock.h>
@@ -82,7 +82,7 @@ TEST(GatedProgram, DescendantsThatKeepThePipeDoNotKeepTheGate) {
   const TempFolder folder;
   const std::string pipe = folder.file("pipe");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  // It opens the pipe, which waits until this test opens it, too: only then does it end.
+  // It opens the pipe, which waits until this test opens it, too; it ends only then.
   const auto run =
       run_shell("read -r line <'" + pipe + "' & eval \"exec 9>&$VRAMTRACK_MARK_FD\"; echo step 1 >&9; echo $! >&9");
   std::ofstream(pipe) << "end\n";

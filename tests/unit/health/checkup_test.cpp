@@ -37,7 +37,7 @@ HealthFacts::Device gpu(int index, const std::string& pci) {
   return device;
 }
 
-/// Two GPUs of NVIDIA's that are well, and an empty kernel log.
+/// Two healthy NVIDIA GPUs, and an empty kernel log.
 HealthFacts healthy() {
   HealthFacts facts;
   facts.devices = {gpu(0, "00000000:1d:00.0"), gpu(1, "00000000:65:00.0")};
@@ -244,7 +244,7 @@ TEST(HealthCheckup, AMismatchOfLibraryAndModule) {
   EXPECT_EQ(finding.kind, "driver_mismatch");
   EXPECT_THAT(finding.evidence, AllOf(HasSubstr("library 550.54.14"), HasSubstr("kernel module 535.104.05")));
   EXPECT_EQ(health_device_words(finding.device), "this machine");
-  // Where the library here works, another program's did not fit.
+  // If the library works here, another program's library did not match.
   facts = healthy();
   facts.log.events = {event};
   EXPECT_EQ(only(facts).kind, "client_mismatch");

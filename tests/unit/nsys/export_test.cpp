@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// As nsys 2024.6.2 (schema 3.16.1) writes it, of what is read.
+/// The part that is read of the schema written by nsys 2024.6.2 (schema 3.16.1).
 constexpr const char* kSchema = R"(
 CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER, utcTime TEXT, localTime TEXT);

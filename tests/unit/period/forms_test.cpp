@@ -1,5 +1,5 @@
-// The forms of a synthetic period against goldens (VRAMTRACK_UPDATE=1 rewrites tests/golden/report), and hostile names
-// in them.
+// The formats of a synthetic period against goldens (VRAMTRACK_UPDATE=1 rewrites tests/golden/report), and hostile
+// names in them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -83,7 +83,7 @@ const std::vector<std::string>& hostile_names() {
   return names;
 }
 
-/// The same hostile text wherever a foreign text can be.
+/// The same hostile text in every place for foreign text.
 PeriodReport hostile_report(const std::string& name) {
   PeriodReport r = example_report(name);
   r.files = {name};
@@ -113,7 +113,7 @@ std::string without_data(const std::string& html) {
 }
 
 TEST(ReportForms, HostileNamesAreTextInThePage) {
-  // Every tag of the page is one that we write; foreign text cannot add one.
+  // Every tag on the page is one of ours; foreign text cannot add one.
   const std::regex tag("<(/?[a-zA-Z!][^ >]*)");
   std::set<std::string> known;
   const std::string plain = without_data(report_html(example_report()));

@@ -1,4 +1,4 @@
-// Gathering a period from logs and from stores: what is counted, what is judged, which alerts are reported.
+// Gathering a period from logs and from stores: which data is counted and judged, and which alerts are reported.
 #include "period/gather.hpp"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ class Gather : public ::testing::Test {
  protected:
   Gather() { logs.timezone = "UTC"; }
 
-  /// One GPU of 24 GiB, a reading each 10 s: used_mib(minute).
+  /// One 24 GiB GPU with a reading every 10 s: used_mib(minute).
   template <class Used>
   std::string log(const std::string& name, int minutes, Used used_mib) {
     std::ofstream out(folder.file(name));
@@ -171,7 +171,7 @@ TEST_F(Gather, AStoresAlertsAreThoseThatWereTold) {
     const auto store = open_store();
     ASSERT_NE(store, nullptr);
     begin_watch(*store, 0);
-    for (int m = 0; m < 30; ++m) append(*store, device(), m, 4 * kBytesPerGiB);  // steady: none is found today
+    for (int m = 0; m < 30; ++m) append(*store, device(), m, 4 * kBytesPerGiB);  // steady, so no leak is found now
     EXPECT_TRUE(store->record(alert(device(), 5, 8)));
     EXPECT_TRUE(store->record(alert(device(), 10, 25)));
     EXPECT_TRUE(store->record(alert(device(), 12)));

@@ -1,4 +1,4 @@
-// Figures that can be checked by hand.
+// Money figures that can be checked by hand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ TEST(Money, WithoutACheckpointAllWorkSinceTheStartIsLost) {
   EXPECT_THAT(job.pids, ElementsAre(4242U));
   EXPECT_THAT(job.devices, ElementsAre("GPU-0"));
   EXPECT_EQ(job.basis, JobLoss::Basis::start);
-  // It began 5 minutes in, so it is 3300 s old; 2400, 3000 and 3900 s are to come; one GPU at 2.5 USD an hour.
+  // It began 5 minutes in, so it is 3300 s old; 2400, 3000 and 3900 s are still to come; one GPU at 2.5 USD per hour.
   expect_near(job.lost.gpu_h, 5700 / 3600.0, 6300 / 3600.0, 7200 / 3600.0);
   expect_near(job.lost.usd, 2.5 * 5700 / 3600, 2.5 * 6300 / 3600, 2.5 * 2);
   expect_near(money.at_risk.usd, job.lost.usd->low, job.lost.usd->mid, job.lost.usd->high);
@@ -52,7 +52,7 @@ TEST(Money, ACrashFallsAnywhereBetweenTwoCheckpoints) {
   const JobRisk job = with(rules).money.jobs.at(0);
   EXPECT_EQ(job.basis, JobLoss::Basis::checkpoint_every);
   expect_near(job.lost.gpu_h, 0.05, 0.25, 0.45);
-  EXPECT_FALSE(job.lost.usd);  // no price is known: no money, and not zero
+  EXPECT_FALSE(job.lost.usd);  // no known price means no amount, not zero
 }
 
 TEST(Money, BeforeItsFirstCheckpointAJobLosesAll) {
@@ -83,7 +83,7 @@ TEST(Money, AJobOnSeveralGpusLosesThemAllAndIsCountedOnce) {
   reckon(r);
   ASSERT_EQ(r.money.jobs.size(), 1U);
   EXPECT_THAT(r.money.jobs[0].devices, ElementsAre("GPU-0", "GPU-1"));
-  // The earlier end counts: 3300 s old, 1200 s to come, two GPUs.
+  // The earlier end counts: 3300 s old, 1200 s still to come, two GPUs.
   EXPECT_THAT(r.money.jobs[0].lost.gpu_h->mid, DoubleNear(2 * 4500 / 3600.0, 1e-9));
 }
 
@@ -127,7 +127,7 @@ TEST(Money, WhatHasEndedOrIsIgnoredLosesNothingAnyMore) {
   EXPECT_TRUE(r.money.jobs.empty());
 }
 
-/// The example, in which the leak has met its end ten minutes before the hour.
+/// The example, with a leak that exhausted memory ten minutes before the hour.
 PeriodReport crashed_report() {
   PeriodReport r = example_report();
   vramtrack::Run run;
@@ -218,7 +218,7 @@ TEST(Money, OnlyACrashLosesWork) {
 TEST(Money, MemoryThatStaysBehindIsIdle) {
   const Money money = example_report().money;
   ASSERT_EQ(money.idle.size(), 2U);
-  // GPU 0: 0.4 GiB beside its process are the driver's. Before the process began, 8.4 GiB were nobody's: 5 minutes.
+  // GPU 0: the driver has 0.4 GiB in addition to the process. Before its start, 8.4 GiB had no owner for 5 minutes.
   EXPECT_NEAR(money.idle[0].orphaned_h, 5 / 60.0, 1e-9);
   // GPU 1: 3 GiB of 24 for half an hour.
   EXPECT_NEAR(money.idle[1].observed_h, 1, 1e-9);

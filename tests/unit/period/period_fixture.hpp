@@ -1,4 +1,4 @@
-// A synthetic period with one of everything, for the tests of its forms and figures.
+// A synthetic period with one of everything, for the tests of its formats and figures.
 #pragma once
 
 #include "period/period.hpp"
@@ -64,7 +64,7 @@ inline PeriodSeries process_series(int index, std::uint32_t pid, std::string com
   return s;
 }
 
-/// A leak found 20 minutes in, that ends `eta_s` after the hour.
+/// A leak found 20 minutes in, which exhausts memory `eta_s` after the hour.
 inline void make_leak(PeriodSeries& s, const Interval& eta_s) {
   Finding& f = s.view.verdict.finding;
   f.leak = true;
@@ -85,7 +85,7 @@ inline void make_leak(PeriodSeries& s, const Interval& eta_s) {
   s.alerts.push_back({a, false});
 }
 
-/// One hour, two GPUs: pid 4242 leaks on the first; on the second 3 GiB stay behind when pid 7 ends.
+/// One hour, two GPUs: pid 4242 leaks on the first; on the second, 3 GiB are left behind when pid 7 ends.
 inline PeriodReport example_report(const std::string& command = "python train.py --config a.yaml") {
   PeriodReport r;
   r.files = {"gpu.csv", "apps.csv"};

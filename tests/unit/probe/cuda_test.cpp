@@ -1,4 +1,4 @@
-// Which hook stands for what the driver's resolver gave, and what an array takes.
+// Which hook replaces an address from the driver's resolver, and how much memory an array takes.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -15,7 +15,7 @@ constexpr Form kForms[] = {{"cuMemAllocAsync", 11020, false},
                            {"cuIpcOpen", 4010, false},
                            {"cuIpcOpen", 11000, false}};
 
-/// The number of the form, or -1; `given`: which forms the driver's answer is.
+/// The number of the form, or -1; `given`: the forms that the driver's answer has.
 int form(const char* name, int version, std::uint64_t flags, std::initializer_list<std::size_t> given) {
   const std::size_t found = form_of(kForms, std::size(kForms), name, version, flags, [&](std::size_t i) {
     return std::find(given.begin(), given.end(), i) != given.end();

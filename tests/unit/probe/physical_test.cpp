@@ -46,7 +46,7 @@ TEST(PhysicalMemory, ARefusedReleaseIsUndone) {
   const std::uint64_t key = memory.create(9, kPiece, Call::cu_mem_create, 0);
   memory.undo(memory.release(9));
   EXPECT_EQ(memory.release(9).move.from, key);
-  memory.undo(memory.release(9));  // not known any more
+  memory.undo(memory.release(9));  // no longer known
   EXPECT_EQ(memory.map(9, kAt, kPiece).to, 0U);
 }
 
@@ -96,13 +96,13 @@ TEST(PhysicalMemory, UnmappingFindsAllInTheRange) {
   EXPECT_EQ(count, 100U);
 }
 
-/// Against a plain model: what the table would hold is what is referenced or mapped.
+/// Compares with a simple model: the table must hold what is referenced or mapped.
 TEST(PhysicalMemory, AgreesWithAModel) {
   PhysicalMemory memory;
   struct Piece {
     int references = 1, mappings = 0;
   };
-  std::map<std::uint64_t, Piece> pieces;          // by handle, which is not used again
+  std::map<std::uint64_t, Piece> pieces;          // by handle, which is not reused
   std::map<std::uint64_t, std::uint64_t> mapped;  // address -> handle
   std::map<std::uint64_t, std::uint64_t> held;    // key -> bytes
   std::mt19937_64 random(11);

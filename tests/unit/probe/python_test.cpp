@@ -66,7 +66,7 @@ TEST(PythonLines, MemoryThatIsGone) {
     EXPECT_EQ(find_line(read_here, kind, 1, ~std::uint64_t{0}, 1 << 30, 5), 5U);
 }
 
-/// A str object of `kind` bytes a character at 4096.
+/// A str object with `kind` bytes per character at 4096.
 std::string text_of(unsigned kind, bool is_ascii, const std::string& data, std::size_t room = 100,
                     std::uint64_t length = ~std::uint64_t{0}) {
   const PythonLayout& layout = *layout_of(12);

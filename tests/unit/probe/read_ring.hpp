@@ -15,7 +15,7 @@
 
 namespace vramtrack::probe {
 
-/// The records of this process's ring in `directory`, oldest first. Nothing is taken out of it.
+/// The records of this process's ring in `directory`, oldest first. They stay in the ring.
 inline std::vector<Slot> read_ring(const std::filesystem::path& directory) {
   std::ifstream in(directory / ("ring." + std::to_string(getpid()) + ".1"), std::ios::binary);
   std::array<char, kRingHeaderBytes> header{};

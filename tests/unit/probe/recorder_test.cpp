@@ -1,4 +1,4 @@
-// What a hook reports arrives in the ring, and what is held follows from it.
+// The reports of a hook arrive in the ring, and the held memory follows from them.
 #include "probe/recorder.hpp"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ extern "C" void vramtrack_probe_label(std::uint64_t address, const char* categor
 namespace vramtrack::probe {
 namespace {
 
-/// A process opens its ring once: all tests of this program share it, and look at what was added.
+/// A process opens its ring only once: all tests in this program share it, and examine what was added.
 class Recorder : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -87,7 +87,7 @@ TEST_F(Recorder, AHookWithinAHookPassesThrough) {
   EXPECT_EQ(only(added(), Record::alloc).size(), 1U);
 }
 
-/// As the probe is compiled: what an exception goes through has no destructors.
+/// Like the probe's own code: an exception passes through objects without destructors.
 union WithoutDestructor {
   Hook hook;
   explicit WithoutDestructor(Call call) : hook(call) {}
@@ -109,7 +109,7 @@ TEST_F(Recorder, AnExceptionThroughAHookEndsNothing) {
   EXPECT_THROW(throws_through_a_hook(), int);
   uses_the_stack(4096);
   [] {
-    // Below where the hook was.
+    // Below the hook's stack frame.
     volatile char room[2048];
     room[0] = 1;
     ASSERT_TRUE(take(0x2000, 100));
@@ -215,7 +215,7 @@ TEST_F(Recorder, ManyThreadsLoseNothing) {
 }
 
 TEST_F(Recorder, AForkedChildRecordsEverythingThoughItsParentSampled) {
-  // More than what a program may record at once, and some windows more: the ring is looked at rarely, for it is long.
+  // More than a program may record at once, by some windows: the ring is read rarely, because it is long.
   const auto is_sampling = [&](std::uint64_t i) { return i % 20'000 == 0 && !only(added(), Record::sampling).empty(); };
   for (std::uint64_t i = 1; !is_sampling(i); ++i) {
     ASSERT_LT(i, 500'000U);
@@ -275,7 +275,7 @@ TEST_F(Recorder, AnotherImageOfTheProcessHasARingOfItsOwn) {
     EXPECT_FALSE(entry.path().filename().string().starts_with(".")) << "what is being made is renamed";
 }
 
-/// As the files of each API have them.
+/// Like the files of each API.
 Table<int> of_an_api;
 Table<int> used_on;
 void forget_of_an_api() {
@@ -343,7 +343,7 @@ void* look_at_memory(void*) {
   while (true) {
     Mapping mapping;
     char state[512];
-    // Until the main thread is a zombie.
+    // Waits until the main thread is a zombie.
     const std::string_view stat(state, read_file("/proc/self/stat", state, sizeof state));
     if (stat.find(") Z ") == std::string_view::npos) continue;
     const std::uint64_t written = 77;

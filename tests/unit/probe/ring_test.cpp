@@ -1,4 +1,4 @@
-// The ring's pages are there before a record goes to them: a page fault costs a hooked call more than all the rest.
+// The ring's pages are present before a record is written: a page fault costs a hooked call more than everything else.
 #include "probe/ring.hpp"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t kSlotsInPage = 4096 / sizeof(Slot);
 
-/// Whether the page of a slot is in this process's tables (Documentation/admin-guide/mm/pagemap.rst).
+/// Whether the page of a slot is in this process's page tables (Documentation/admin-guide/mm/pagemap.rst).
 bool is_present(const Ring& ring, std::uint64_t slot) {
   const auto address = reinterpret_cast<std::uint64_t>(&ring.header()) + kRingHeaderBytes + slot * sizeof(Slot);
   std::uint64_t entry = 0;
@@ -65,7 +65,7 @@ TEST(Ring, PagesBeyondItsEndAreLeftAlone) {
   ring.forget();
 }
 
-/// Files of this process may have no more than `bytes`: a larger one is a signal that kills.
+/// Limits files of this process to `bytes`: a larger one causes a signal that kills.
 class FileLimit {
  public:
   explicit FileLimit(rlim_t bytes) {

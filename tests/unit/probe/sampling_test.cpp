@@ -1,4 +1,4 @@
-// Which allocations are recorded: all, until a program makes more than it is asked to bear.
+// Which allocations are recorded: all of them, until the rate exceeds what a program should have to bear.
 #include "probe/sampling.hpp"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kWindowUs = 62'500;
 
-/// The rate after `seconds` of `per_s` allocations of `bytes` each.
+/// The rate after `seconds` with `per_s` allocations of `bytes` each.
 SamplingRate after(double seconds, double per_s, double bytes, SamplingRate rate = {},
                    double* recorded_per_s = nullptr) {
   double recorded = 0;

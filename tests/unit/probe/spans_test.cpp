@@ -48,7 +48,7 @@ TEST(Spans, AUseOverSeveralTakesTheirPlace) {
   spans.clear();
 }
 
-/// What is in use is covered by exactly one span, and nothing is left at the end.
+/// Memory in use is covered by exactly one span, and nothing is left at the end.
 TEST(Spans, CoverEveryUse) {
   Spans spans;
   std::mt19937 random(11);

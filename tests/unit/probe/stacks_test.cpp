@@ -1,4 +1,4 @@
-// A stack is written once, with what is needed to read it, and has one number from then on.
+// A stack is written once, with the data for reading it, and has one number from then on.
 #include "probe/stacks.hpp"
 
 #include <dlfcn.h>
@@ -36,7 +36,7 @@ class Stacks : public testing::Test {
   static void SetUpTestSuite() {
     folder_of_ring();
     ASSERT_TRUE(is_recording());
-    // Other tests of this program may have met modules before there was a ring.
+    // Other tests in this program may have seen modules before there was a ring.
     forget_stacks();
   }
   void SetUp() override {
@@ -87,7 +87,7 @@ TEST_F(Stacks, FramesAreWrittenWithTheirModules) {
     ASSERT_NE(of, modules.end());
     Dl_info info{};
     ASSERT_NE(dladdr(reinterpret_cast<void*>(address), &info), 0);
-    // The address in the file: its segment's, from the beginning of the mapping.
+    // The address in the file: that of its segment, from the start of the mapping.
     EXPECT_EQ(address - of->address + of->a, address - reinterpret_cast<std::uint64_t>(info.dli_fbase));
     const auto texts = only(ring, Record::text);
     const auto path =
@@ -101,7 +101,7 @@ TEST_F(Stacks, AForkedChildWritesThemAgain) {
   const std::size_t count = frames(captured()).size();
   const pid_t child = fork();
   if (child == 0) {
-    // Its ring is another: what the parent wrote is not there.
+    // Its ring is a new one, without the parent's records.
     bool is_right = is_recording();
     const std::uint32_t number = captured();
     is_right =
@@ -137,8 +137,8 @@ struct Plugin {
   void* handle;
 };
 
-/// Two libraries take turns at one place: each stack has the frames that it had, and the module that was mapped there
-/// then.
+/// Two libraries alternate at one address: each stack keeps its frames, and the module that was mapped there at the
+/// time.
 TEST_F(Stacks, AnotherLibraryAtTheSameAddresses) {
 #if !defined(__x86_64__)
   GTEST_SKIP();
@@ -165,7 +165,7 @@ TEST_F(Stacks, AnotherLibraryAtTheSameAddresses) {
     ASSERT_NE(got.number, 0U);
     std::vector<std::uint64_t> seen = frames(got.number);
     ASSERT_FALSE(seen.empty());
-    // The innermost is this function, at another line; a sanitizer has its own frame.
+    // The innermost frame is this function, at another line; a sanitizer has a frame of its own.
     seen.erase(seen.begin());
     got.wanted.erase(got.wanted.begin(), std::find(got.wanted.begin(), got.wanted.end(), seen.front()));
     EXPECT_EQ(seen, got.wanted) << round;

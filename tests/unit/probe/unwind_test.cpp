@@ -1,4 +1,4 @@
-// The unwinder names the same return addresses as glibc's and libunwind's, on frames of every kind.
+// The unwinder finds the same return addresses as those of glibc and libunwind, on frames of every kind.
 #include "probe/unwind.hpp"
 
 #include <dlfcn.h>
@@ -32,7 +32,7 @@
 namespace vramtrack::probe {
 namespace {
 
-// ThreadSanitizer faults in libunwind's cleanup of a thread, and takes a vector in a signal handler for an error.
+// ThreadSanitizer crashes in libunwind's cleanup of a thread, and reports a vector in a signal handler as an error.
 #if defined(VRAMTRACK_TSAN)
 constexpr bool kIsTsan = true;
 #else
@@ -62,7 +62,7 @@ class Library {
 
 using Addresses = std::vector<std::uint64_t>;
 
-/// Of the caller, by the probe.
+/// The caller's stack, from the probe.
 __attribute__((noinline)) Addresses ours() {
   NativeFrame frames[256];
   const std::size_t count = unwind(VRAMTRACK_CALLER_REGISTERS(), frames, 256);
@@ -70,7 +70,7 @@ __attribute__((noinline)) Addresses ours() {
   for (std::size_t i = 0; i < count; ++i) addresses.push_back(frames[i].address);
   return addresses;
 }
-/// By the C library, which asks libgcc's unwinder.
+/// The stack from the C library, which uses libgcc's unwinder.
 Addresses theirs() {
   void* frames[256];
   const int count = backtrace(frames, 256);
@@ -79,7 +79,7 @@ Addresses theirs() {
   return addresses;
 }
 
-/// By libunwind, where it is installed. Not linked: it exports backtrace() as well.
+/// The stack from libunwind, if it is installed. It is not linked, because it exports backtrace() as well.
 Addresses libunwinds() {
   static void* handle = kIsTsan ? nullptr : dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
   static auto* unwind_all =
@@ -108,7 +108,7 @@ struct Seen {
   std::string wrong;
 };
 
-/// From this function's caller on: what is further in is each one's own, and a sanitizer's.
+/// Compares from this function's caller on: the inner frames differ by unwinder, or belong to a sanitizer.
 __attribute__((noinline)) void compare(void* with) {
   auto& seen = *static_cast<Seen*>(with);
   const Addresses mine = ours();
@@ -119,7 +119,7 @@ __attribute__((noinline)) void compare(void* with) {
   seen.fewest = std::min(seen.fewest, a.size());
   if (a != b && seen.wrong.empty()) seen.wrong = told(a) + "\n" + told(b);
   if (!seen.is_libunwind_asked) return;
-  // Its first frame is this function or the one that asks, by version; its last may be address 0.
+  // Its first frame is this function or the caller, by version; its last one may be address 0.
   Addresses c = libunwinds();
   while (!c.empty() && c.back() == 0) c.pop_back();
   if (c.empty()) return;
@@ -162,7 +162,7 @@ __attribute__((noinline)) int beneath(int levels, const std::function<void()>& t
   return frame[0];
 }
 
-/// While one lives, this process opens no file.
+/// While one lives, this process cannot open files.
 class NoFiles {
  public:
   NoFiles() {
@@ -178,20 +178,20 @@ class NoFiles {
   rlimit before_{};
 };
 
-/// Not a local variable: a sanitizer may keep those elsewhere.
+/// Not a local variable, because a sanitizer may keep those elsewhere.
 __attribute__((noinline)) std::uint64_t own_frame() {
   return reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
 }
 
-/// The maps have two lines for each thread: of thousands, each would read those of all.
+/// The maps have two lines per thread: each of thousands of threads would read those of all.
 TEST(OwnStack, AThreadFindsItWithoutTheMaps) {
   const std::uint64_t of_main = own_frame();
   ASSERT_TRUE(lies_in_own_stack(of_main));
   bool is_innermost = false, is_outermost = false, are_others = true;
   std::vector<int> heap(1);
   std::thread([&] {
-    const NoFiles none;  // from here on: a sanitizer's check of how the thread begins needs files
-    // A deeper frame is asked for first.
+    const NoFiles none;  // only from here on, because a sanitizer's check at the start of a thread needs files
+    // A deeper frame is queried first.
     beneath(200, [&] { is_innermost = lies_in_own_stack(own_frame()); });
     is_outermost = lies_in_own_stack(own_frame());
     are_others = lies_in_own_stack(of_main) || lies_in_own_stack(reinterpret_cast<std::uint64_t>(heap.data())) ||
@@ -202,7 +202,7 @@ TEST(OwnStack, AThreadFindsItWithoutTheMaps) {
   EXPECT_FALSE(are_others);
 }
 
-/// Walks continue from what the last one found: from stacks that share much, little and nothing with it.
+/// Walks continue from the previous one's result: from stacks that have much, little or nothing in common with it.
 TEST_F(Unwind, WhateverItWalkedBefore) {
   std::mt19937 random(1);
   const char* const names[] = {"unwound_deep", "unwound_alloca", "unwound_aligned", "unwound_qsort",
@@ -231,7 +231,7 @@ __attribute__((noinline)) void from_two_places(bool second, Seen& seen) {
   }
 }
 
-/// Only the place of a call in the middle of the stack changes: all frames lie where they lay.
+/// Only the position of a call in the middle of the stack changes: all frames stay where they were.
 TEST_F(Unwind, AnotherCallOfTheSameFunction) {
   Seen seen;
   for (int i = 0; i < 8; ++i) from_two_places(i % 3 == 0, seen);
@@ -266,7 +266,7 @@ TEST_F(Unwind, StopsAtTheMost) {
 }
 
 Seen in_handler;
-/// In the handler both name the same, from the interrupted function outwards.
+/// In the handler, both find the same, from the interrupted function outwards.
 void on_signal(int) {
   compare(&in_handler);
 }
@@ -279,7 +279,7 @@ class Handler {
     action.sa_flags = flags;
     sigaction(signal, &action, &before_);
     in_handler = {};
-    in_handler.is_libunwind_asked = false;  // it is not made for each place that a signal may come at
+    in_handler.is_libunwind_asked = false;  // it cannot handle every position at which a signal may arrive
   }
   ~Handler() { sigaction(signal_, &before_, nullptr); }
   Handler(const Handler&) = delete;
@@ -394,7 +394,7 @@ TEST(UnwindStress, ThreadsCaptureWhileLibrariesComeAndGo) {
   EXPECT_EQ(wrong, 0);
 }
 
-// Tables of garbage: whatever they say, an answer comes.
+// Tables of garbage: whatever they contain, the unwinder returns.
 std::vector<unsigned char>* garbage = nullptr;
 std::uint64_t garbage_base = 0;
 bool read_garbage(std::uint64_t address, void* into, std::size_t bytes) {

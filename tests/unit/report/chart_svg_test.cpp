@@ -18,7 +18,7 @@ Timestamp at(double seconds) {
   return Timestamp(from_seconds(seconds));
 }
 
-/// Ten minutes from 4 GiB on, one point a minute.
+/// Ten minutes from 4 GiB on, one point per minute.
 ChartInput rising() {
   ChartInput chart;
   for (int minute = 0; minute <= 10; ++minute) {

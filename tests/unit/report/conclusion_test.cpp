@@ -13,7 +13,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-/// A GPU whose job leaked until memory ran out; one sample has come since.
+/// A GPU with a job that leaked until memory ran out; one sample has followed since.
 SeriesView out_of_memory() {
   SeriesView s = leaking_device();
   End end;

@@ -294,7 +294,7 @@ std::string document(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// What stands in backticks in `text`.
+/// The words in backticks in `text`.
 std::set<std::string> quoted_words(std::string_view text) {
   std::set<std::string> out;
   for (std::size_t at = text.find('`'); at != std::string_view::npos; at = text.find('`', at)) {

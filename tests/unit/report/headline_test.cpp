@@ -179,7 +179,7 @@ TEST(Trend, OnlyOfWhatGrows) {
   EXPECT_FALSE(trend_line(s));
 }
 
-// Whoever draws a view computes none of these.
+// Code that draws a view computes none of these.
 TEST(ViewJson, ServesWhatIsConcluded) {
   const View v = view({leaking(0, Severity::critical, 1500)});
   const auto json = nlohmann::json::parse(view_json(v));

@@ -30,7 +30,7 @@ std::vector<std::string> keys(const ordered_json& object) {
   return out;
 }
 
-/// The keys of a line, as core/verdict_fields.hpp places them.
+/// The keys of a line, as core/verdict_fields.hpp arranges them.
 template <class... Objects>
 std::vector<std::string> declared(std::uint8_t Positions::*line) {
   std::vector<std::string> out;
@@ -56,7 +56,7 @@ TEST(JsonReport, FieldsAreTheDocumentedOnes) {
                                          "start", "end", "duration_s", "interval_s", "leaked", "verdict", "told",
                                          "alerts", "suspicions", "runs", "warnings", "paging"));
   EXPECT_THAT(keys(rows[0]["series"]), ElementsAre("metric", "device", "index", "name", "pid", "command"));
-  // Of these the document's tables are compared with the declared fields by FieldDocuments.
+  // FieldDocuments compares the document's tables of these with the declared fields.
   EXPECT_EQ(keys(rows[0]["verdict"]), (declared<Finding, Verdict>(&Positions::verdict)));
   EXPECT_EQ(keys(rows[0]["verdict"]["dissent"][0]), declared<Finding>(&Positions::dissent));
   EXPECT_EQ(keys(rows[0]["verdict"]["suspect"]), declared<Suspect>(&Positions::suspect));

@@ -292,7 +292,7 @@ TEST(Metrics, WorkIsTheJobThePodTheContainerOrWhatWasStarted) {
   EXPECT_THAT(prometheus_text(view, full_cost(), options), HasSubstr(R"(detector="judge",work="node7 GPU 0"})"));
 }
 
-/// Labels that come and go with jobs make a new series of each: they are of processes alone.
+/// Labels that change with jobs would create new series each time, so only processes have them.
 TEST(Metrics, JobsArePartOfNoOtherSeries) {
   std::istringstream in(prometheus_text(full_view(), full_cost(), {"node7", "0.1.0", true, 10}));
   for (std::string line; std::getline(in, line);) {
@@ -330,7 +330,7 @@ TEST(Metrics, WhatIsNotKnownIsAbsent) {
   EXPECT_THAT(text, HasSubstr("vramtrack_recording 0\n"));
 }
 
-// 300 processes, 5 greatest and 5 fastest shown: at most 10, and the sum of all is kept.
+// 300 processes, of which the 5 largest and 5 fastest are shown: at most 10, and the sum of all is kept.
 TEST(Metrics, ProcessesAreBoundedAndSumUp) {
   View view = full_view();
   const SeriesView one = view.series[1];
@@ -378,7 +378,7 @@ TEST(Metrics, ForeignTextsCannotBreakTheFormat) {
   }
 }
 
-/// name -> number of series with a UUID, of the first device.
+/// name -> number of series with a UUID, for the first device.
 std::map<std::string, std::size_t> series_of_device(const std::string& text) {
   std::map<std::string, std::size_t> out;
   std::istringstream in(text);
@@ -387,7 +387,7 @@ std::map<std::string, std::size_t> series_of_device(const std::string& text) {
   return out;
 }
 
-/// docs/METRICS.md has the table "| what | ... | series |" of what one device can cost at most.
+/// docs/METRICS.md has the table "| what | ... | series |" of the most series that one device can have.
 std::size_t documented_series(const std::string& what) {
   std::ifstream in(source_dir() + "/docs/METRICS.md");
   std::smatch m;
@@ -398,7 +398,7 @@ std::size_t documented_series(const std::string& what) {
   return 0;
 }
 
-// All that a device can have at once, and 300 processes on it.
+// Everything that a device can have at once, and 300 processes on it.
 TEST(Metrics, SeriesPerDeviceAreAsManyAsDocumented) {
   View view = full_view();
   const SeriesView one = view.series[1];

@@ -1,4 +1,4 @@
-// A View as an engine might publish it: a leaking GPU with its process, a steady one.
+// A View as an engine might publish it: a leaking GPU with its process, and a steady one.
 #pragma once
 
 #include "core/view.hpp"
@@ -55,7 +55,7 @@ inline SeriesView leaking_device() {
   return s;
 }
 
-/// All that the driver of a data centre's GPU reports; at its power cap.
+/// Everything that the driver reports for a data-centre GPU, which is at its power cap.
 inline DeviceHealth healthy_gpu() {
   DeviceHealth h;
   h.time = at(7190);
@@ -92,7 +92,7 @@ inline SeriesView steady_process() {
   return s;
 }
 
-/// What is concluded of a worker that waits for a lock.
+/// The conclusion about a worker that waits for a lock.
 inline Stall lasting_stall() {
   Stall stall;
   stall.judgement = StallJudgement::stalled;

@@ -1,4 +1,4 @@
-// A run's report as others read it: what is kept of it, and what a hostile one can do.
+// A run's report as others read it: which parts are kept, and what a hostile one can do.
 #include "report/sites.hpp"
 
 #include <fmt/format.h>
@@ -40,7 +40,7 @@ TEST(Sites, OfTheViewAreOrderedByGrowthAndTheFirstLeaksIfItsProcessDoes) {
   EXPECT_DOUBLE_EQ(report.sites[0].growth_bytes_per_s, 1.5e6);
   EXPECT_EQ(report.sites[0].share, 1);
   EXPECT_EQ(report.sites[0].oldest_s, 600);
-  EXPECT_EQ(report.sites[1].growth_bytes_per_s, 0);  // it has stopped
+  EXPECT_EQ(report.sites[1].growth_bytes_per_s, 0);  // its growth has stopped
   EXPECT_EQ(parse_sites_json(sites_json(report))->sites, report.sites);
 }
 

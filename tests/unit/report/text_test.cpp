@@ -48,7 +48,7 @@ TEST(TextReport, ReasonsSuspectCausesDissentAndTheNextStepFollow) {
 }
 
 TEST(TextReport, WordsOfAnotherProgramAreMadeHarmless) {
-  // A View may come from an agent, and an alert from a store: their words are as foreign as a command.
+  // A View may come from an agent, and an alert from a store: their texts are as foreign as a command.
   const std::string hostile = "x\x1b[31m\xff\xc2\x9b\xe2\x80\xae";
   View view = sample_view();
   for (SeriesView& series : view.series) {
@@ -87,7 +87,7 @@ TEST(TextReport, UnknownCapacitySaysHowToGiveIt) {
   EXPECT_THAT(text(v), Not(HasSubstr("out of memory in 0h")));
 }
 
-/// While it lives, sentences are Python's.
+/// While it lives, sentences are in Python's form.
 struct InPython {
   InPython() { set_surface(Surface::python); }
   ~InPython() { set_surface(Surface::command_line); }
@@ -138,7 +138,7 @@ TEST(TextReport, AdviceForTooFewSamplesFitsWhereTheyComeFrom) {
   View v = sample_view();
   v.series[0].verdict = Verdict{};
   v.series[0].verdict.finding.state = State::too_short;
-  // Of analyze, --interval is another thing.
+  // In analyze, --interval has another meaning.
   EXPECT_THAT(text(v), AllOf(HasSubstr("nvidia-smi ... -l 1"), Not(HasSubstr("(--interval)"))));
   v.files.clear();
   EXPECT_THAT(text(v), HasSubstr("(--interval)"));
@@ -188,7 +188,7 @@ TEST(StatusTable, ADeviceWithoutATotalStillHeadsItsProcesses) {
   EXPECT_THAT(status_table(v, {}), HasSubstr("the whole device's use is unknown\n  pid 4243"));
 }
 
-/// The lines of the table at a width, without their colours; none is longer than that.
+/// The lines of the table at a width, without their colours; checks that none is longer.
 std::vector<std::string> lines_at(std::size_t width, const View& view) {
   std::istringstream in(status_table(view, {false, width}));
   std::vector<std::string> lines;
@@ -266,7 +266,7 @@ TEST(TextReport, AStalledProcessIsToldWithItsEvidence) {
 
 TEST(AlertLines, EscalationSaysWhatItHasBecome) {
   View v = sample_view();
-  v.series[0].verdict.finding.oom_in_s = Interval{900, 1200, 1500};  // by now; at the raise it was 47 minutes
+  v.series[0].verdict.finding.oom_in_s = Interval{900, 1200, 1500};  // now; at the raise it was 47 minutes
   EXPECT_EQ(alert_lines(v, v.series[0], v.series[0].alerts[0], AlertNews::escalated, {}),
             format_moment(v.time, false) + "  ESCALATED  GPU 0 NVIDIA A10: now CRITICAL, out of memory in " +
                 format_eta({900, 1200, 1500}) + "\n");

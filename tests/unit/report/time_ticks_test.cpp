@@ -1,4 +1,4 @@
-// The ticks of a time axis are round where people read them.
+// The ticks of a time axis are round in the reader's time zone.
 #include "report/time_ticks.hpp"
 
 #include <gtest/gtest.h>

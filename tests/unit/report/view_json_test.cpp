@@ -15,8 +15,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// Every field of every part of a View at random. The structured bindings name them all: a field that is added does not
-/// compile here until it is drawn too, and then the round trip fails until view_json has it.
+/// Random values for every field of every part of a View. The structured bindings name them all: a new field does not
+/// compile here until it is drawn, too, and then the round trip fails until view_json has it.
 class Draw {
  public:
   explicit Draw(std::uint64_t seed) : state_(seed) {}
@@ -35,7 +35,7 @@ class Draw {
     return (static_cast<double>(next() >> 11) / 9007199254740992.0 - 0.5) * static_cast<double>(below(1ULL << 40));
   }
   std::string text() {
-    // As in any JSON, what is printable comes back as it was.
+    // As in any JSON, printable text is returned unchanged.
     constexpr std::string_view kWords[] = {"", "python", "a \"b\" \\ \n\t", "Grüße", "/x", "é…😀"};
     return std::string(kWords[below(6)]) + std::string(kWords[below(6)]);
   }
@@ -145,7 +145,7 @@ class Draw {
          {&user, &command, &name, &kind, &cgroup, &container, &pod, &job, &image, &job_name, &framework})
       *s = text();
     ns_pid = static_cast<std::uint32_t>(next());
-    host = {};  // written as the series' only
+    host = {};  // it is written only with the series
     return p;
   }
   DeviceHealth health() {
@@ -243,7 +243,7 @@ class Draw {
   }
   View view() {
     View v;
-    // The scale is not written: the JSON is of a live watch.
+    // The scale is not written, because the JSON comes from a live watch.
     auto& [at, relative, scale, files, all, notices, skipped, first_skipped, warnings] = v;
     at = time();
     relative = flag();
@@ -274,7 +274,7 @@ template <HasFields T>
 requires(!std::same_as<T, Interval>) bool same(const std::optional<T>& a, const std::optional<T>& b) {
   return a.has_value() == b.has_value() && (!a || same(*a, *b));
 }
-/// Every declared field, those that are derived, too.
+/// Every declared field, including derived ones.
 template <HasFields T>
 requires(!std::same_as<T, Interval>) bool same(const T& a, const T& b) {
   bool all = true;
@@ -295,8 +295,8 @@ TEST(ViewJson, HidesTheLinesOfAProgramWhoseCommandIsHidden) {
   EXPECT_THAT(view_json(view, [](const ProcessInfo&) { return false; }), Not(HasSubstr("secret.py")));
 }
 
-// Text compared as text: whatever view_json writes of a view is what it writes of the view read back, and the fields
-// that it could have forgotten to write are compared one by one below.
+// Compares text with text: view_json must write the same for a view and for that view read back; fields that it could
+// have omitted are compared one by one below.
 RC_GTEST_PROP(ViewJson, RoundTrip, (std::uint64_t seed)) {
   const View view = Draw(seed).view();
   const std::string text = view_json(view);
@@ -402,7 +402,7 @@ TEST(ViewJson, HiddenCommandsAreNowhere) {
   EXPECT_EQ(json["series"][1]["process"]["command"], "python");
   EXPECT_EQ(json["series"][1]["process"]["command_hidden"], true);
   EXPECT_EQ(json["series"][0]["verdict"]["suspect"]["command"], "python");
-  // A suspect that is in no series any more: nobody can say whose it was.
+  // A suspect that is no longer in any series: its owner is unknown.
   view.series.pop_back();
   EXPECT_THAT(view_json(view, [](const ProcessInfo&) { return true; }), ::testing::Not(HasSubstr("hunter2")));
 }

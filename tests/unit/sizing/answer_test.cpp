@@ -1,4 +1,4 @@
-// Answers: the arithmetic by hand, and what is advised.
+// Answers: the arithmetic by hand, and the advice.
 #include "sizing/answer.hpp"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ TEST(Answer, YesNoAndUnsure) {
   const Answer now = answer(llama_8b(), request, room(80));
   EXPECT_EQ(now.fits, Fits::yes);
   EXPECT_THAT(now.changes, IsEmpty());
-  // Weights of 15.0 GiB and a cache of 32 GiB, which are known exactly.
+  // Weights of 15.0 GiB and a cache of 32 GiB, both known exactly.
   EXPECT_NEAR(now.need.low_bytes() / kGiB, 14.96 + 32, 1);
   EXPECT_EQ(answer(llama_8b(), request, room(40)).fits, Fits::no);
   EXPECT_EQ(answer(llama_8b(), request, room((now.need.low_bytes() + now.need.high_bytes()) / 2 / kGiB)).fits,
@@ -97,7 +97,7 @@ TEST(Answer, AModelIsNotDividedAmongSoManyGpusThatServersRefuse) {
               HasSubstr("no: 32 attention heads cannot be divided by 3, so tensors cannot be divided among 3 GPUs"));
   EXPECT_THAT(answer_json(no, model, request, room(80), "GPU 0"),
               HasSubstr(R"("refused":"32 attention heads cannot be divided by 3")"));
-  // Heads of keys and values are copied where there are more GPUs than heads, each to as many.
+  // If there are more GPUs than heads for keys and values, each head is copied to the same number of GPUs.
   for (const double shards : {2.0, 4.0, 8.0, 16.0, 32.0}) EXPECT_EQ(refusal(model, shards), "") << shards;
   model.heads = 48;
   EXPECT_EQ(refusal(model, 12), "8 heads of keys and values cannot be divided by 12");
@@ -119,7 +119,7 @@ TEST(Answer, TheLargestContextIsNamed) {
   const auto at = std::find_if(no.changes.begin(), no.changes.end(),
                                [](const Change& c) { return c.what.find("a context of") == 0; });
   ASSERT_NE(at, no.changes.end());
-  // 128 KiB a token: with another 256 tokens it would not fit.
+  // 128 KiB per token: with another 256 tokens it would not fit.
   EXPECT_GT(at->need_bytes, 24 * kGiB - 256.0 * 131072 - 1);
 }
 
@@ -217,11 +217,11 @@ TEST(StartRules, AreTheServersOwn) {
   const ModelFacts model = llama_8b();
   const Answer now = answer(model, request, room(80), 0.9);
   ASSERT_EQ(now.rules.size(), 2U);
-  // vLLM: blocks of 16 tokens of what 0.9 of the GPU leaves.
+  // vLLM: blocks of 16 tokens in the rest of 0.9 of the GPU.
   EXPECT_EQ(std::fmod(now.rules[0].tokens, 16), 0);
   EXPECT_NEAR(now.rules[0].cache_bytes, now.rules[0].tokens * 131072, 16 * 131072);
   EXPECT_LT(now.rules[0].cache_bytes, 0.9 * 80 * kGiB - model.weights_bytes);
-  // SGLang: what is free after the weights, without a tenth of what was free before.
+  // SGLang: the memory that is free after the weights, minus a tenth of what was free before.
   EXPECT_EQ(now.rules[1].tokens, std::floor((0.9 * 80 * kGiB - model.weights_bytes) / 131072));
   const Answer small = answer(model, request, room(14));
   EXPECT_FALSE(small.rules[0].starts);

@@ -1,4 +1,4 @@
-// GGUF headers: what they say, and what damaged ones are refused with.
+// GGUF headers: their contents, and the errors for damaged ones.
 #include "sizing/gguf.hpp"
 
 #include <gmock/gmock.h>

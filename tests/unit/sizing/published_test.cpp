@@ -1,5 +1,5 @@
-// The formulas against figures that others published of public models (tests/fixtures/sizing/published.json names the
-// source of each; they were written down before the first comparison).
+// The formulas against published figures for public models (tests/fixtures/sizing/published.json names the source of
+// each; they were written down before the first comparison).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ double estimate(const Json& row) {
   if (what == "tokens")
     return asked["bytes"].get<double>() /
            cache_bytes_per_token(model, cache_bytes_per_element(model, request), request.shards);
-  model.is_gguf = true;  // as llama.cpp does
+  model.is_gguf = true;  // as in llama.cpp
   if (what == "weights on GPU of llama.cpp") return weights_on_gpu_bytes(model, request);
   for (const Part& part : need_of(model, request).parts)
     if (part.name == "working memory")

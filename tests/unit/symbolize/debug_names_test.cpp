@@ -12,7 +12,7 @@
 namespace vramtrack::symbolize {
 namespace {
 
-/// A program whose main() calls outer(), into which middle() is inlined; the return address of the call in middle().
+/// A program in which main() calls outer(), with middle() inlined into it; the return address of the call in middle().
 struct Built {
   TempFolder folder;
   std::string program;
@@ -52,7 +52,7 @@ TEST(DebugNames, InlinedFunctionsAndSourceLines) {
   const Built built("-g");
   ASSERT_GT(built.return_offset, 0U);
   DebugNames names;
-  // The text segment of such a small program lies at its file offset.
+  // The text segment of such a small program is at its file offset.
   const auto told = names.look_up(built.program, "", built.return_offset);
   ASSERT_EQ(told.size(), 2U);
   EXPECT_EQ(told[0].function, "deep::middle()");
@@ -64,7 +64,7 @@ TEST(DebugNames, InlinedFunctionsAndSourceLines) {
   EXPECT_TRUE(names.notes().empty());
 }
 
-/// As Clang and Rust write programs.
+/// Like programs written by Clang and Rust.
 TEST(DebugNames, WithoutATableOfAddressesTheUnitsAreLookedThrough) {
   const Built built("-g", "objcopy --remove-section=.debug_aranges program");
   ASSERT_GT(built.return_offset, 0U);
@@ -74,7 +74,7 @@ TEST(DebugNames, WithoutATableOfAddressesTheUnitsAreLookedThrough) {
   EXPECT_EQ(told[0].function, "deep::middle()");
   EXPECT_EQ(told[0].line, 7U);
   EXPECT_EQ(told[1].line, 12U);
-  // What no unit has: the program's start.
+  // The program's start, which is in no unit.
   for (const auto& name : names.look_up(built.program, "", 0x40)) EXPECT_EQ(name.line, 0U);
 }
 

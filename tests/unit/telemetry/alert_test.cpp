@@ -1,4 +1,4 @@
-// What the tracer sees of a program that leaks, down to the notification and the record of a policy: the line.
+// The tracer's result for a program that leaks, down to the notification and the policy's record: the line.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -28,13 +28,13 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 
 constexpr std::uint64_t kMib = 1 << 20, kGib = 1 << 30;
-constexpr int kBegin_s = 900;  ///< of the leak: 4 MiB/s
+constexpr int kBegin_s = 900;  ///< of the leak, at 4 MiB/s
 
 Timestamp at(int second) {
   return Timestamp{} + std::chrono::hours(24) + std::chrono::seconds(second);
 }
 
-/// This program in the role of the one that leaks: its names are found as another's would be.
+/// This program in the role of the one that leaks: its names are found like those of another.
 class TracedLeak : public testing::Test {
  protected:
   TracedLeak() {
@@ -59,7 +59,7 @@ class TracedLeak : public testing::Test {
     memory_ = catalog_.intern({Metric::process_used, "GPU-a", info.pid, info.start_ticks});
   }
 
-  /// One second: what the driver would report, and what the tracer saw.
+  /// One second: the driver's report, and the tracer's data.
   void tick(Pipeline& pipeline, int second) {
     if (second > kBegin_s) {
       telemetry_event event{};

@@ -65,13 +65,13 @@ TEST(ContextBlocks, AFreeEndsTheBlockThatWasThereWhenItBegan) {
   for (const Call call : {Call::cu_mem_alloc, Call::ze_mem_alloc_device}) {
     ContextBlocks blocks;
     EXPECT_EQ(Arrival::fresh, blocks.allocated(at(block(10, kOne, 0, call), 0, 100)));
-    // Another thread is given the address before the call that released it has returned.
+    // Another thread receives the address before the call that released it has returned.
     EXPECT_EQ(Arrival::replaces, blocks.allocated(at(block(10, kOne, 0, call), 0, 250)));
     EXPECT_FALSE(blocks.freed(at(block(10, 0, 0, call), 200, 300)));
     EXPECT_TRUE(blocks.freed(at(block(10, 0, 0, call), 400, 500)));
     EXPECT_EQ(Arrival::fresh, blocks.allocated(at(block(10, kOne, 0, call), 0, 600)));
-    EXPECT_TRUE(blocks.freed(at(block(10, 0, 0, call), 0, 700)));    // reported as it begins
-    EXPECT_TRUE(blocks.freed(at(block(11, 0, 0, call), 800, 900)));  // of before
+    EXPECT_TRUE(blocks.freed(at(block(10, 0, 0, call), 0, 700)));    // reported when it begins
+    EXPECT_TRUE(blocks.freed(at(block(11, 0, 0, call), 800, 900)));  // from before
   }
 }
 
@@ -79,7 +79,7 @@ TEST(ContextBlocks, AResetTakesThePrimaryContextOfTheDeviceAndItsPools) {
   ContextBlocks blocks;
   EXPECT_THAT(blocks.changed(change(TELEMETRY_NEW_CONTEXT, kPrimary, 1)), IsEmpty());
   blocks.allocated(block(10, kPrimary, 1));
-  blocks.allocated(block(11, 0, 1));  // most likely of the primary context
+  blocks.allocated(block(11, 0, 1));  // most likely in the primary context
   blocks.allocated(block(12, kPrimary, 1, Call::cu_mem_alloc_async));
   blocks.allocated(block(13, kPrimary, 1, Call::cu_mem_create));
   blocks.allocated(block(14, kOne, 1));

@@ -14,7 +14,7 @@
 namespace vramtrack::telemetry {
 namespace {
 
-/// As `format` of i915_gem_object_create of Linux 6.
+/// The `format` file of i915_gem_object_create in Linux 6.
 constexpr const char* kFormat =
     "name: i915_gem_object_create\n"
     "ID: 1705\n"
@@ -47,7 +47,7 @@ TEST(KernelMemory, ATracepointOfAnotherVersionIsNotCounted) {
 TEST(KernelMemory, WhatTheLibrariesWereNotAskedForLiesBelowThem) {
   EXPECT_EQ(below_the_libraries({1000, "i915"}, 700), 300);
   EXPECT_EQ(below_the_libraries({1000, "i915"}, 1200), 0);
-  EXPECT_EQ(below_the_libraries({1000, "i915"}, -50), 1000);  // what was there before was released
+  EXPECT_EQ(below_the_libraries({1000, "i915"}, -50), 1000);  // earlier memory was released
 }
 
 TEST(KernelMemory, WithoutADriverNobodyTells) {
@@ -84,8 +84,8 @@ TEST(KernelMemory, DrmTellsWhatAProcessHolds) {
   EXPECT_EQ(memory->held(7)->by, "DRM fdinfo");
 }
 
-/// The machine's own tracepoints in place of a driver's: the buffers of a pipe are made with one and freed with the
-/// other, as objects of i915 are.
+/// The machine's own tracepoints in place of a driver's: pipe buffers are created with one and freed with the other,
+/// like i915's objects.
 class OfThisKernel : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -116,7 +116,7 @@ TEST_F(OfThisKernel, CountsObjectsFromTheirBeginToTheirEnd) {
   EXPECT_EQ(memory->groups(), std::vector<std::string>{"kmem"});
   const auto pid = static_cast<std::uint32_t>(::getpid());
   ASSERT_TRUE(memory->held(pid));
-  constexpr std::int64_t kAtLeast = 64 * 16 * 40;  // of a pipe's ring of pages
+  constexpr std::int64_t kAtLeast = 64 * 16 * 40;  // for a pipe's ring of pages
   std::array<int, 2> pipes[64];
   for (auto& pipe : pipes) ASSERT_EQ(::pipe(pipe.data()), 0);
   const KernelHeld held = *memory->held(pid);

@@ -82,7 +82,7 @@ TEST(MappedMemory, LiesWhereItIsMappedFirstAndThenWhereItStillIs) {
 }
 
 TEST(MappedMemory, AHandleOfWhatIsMappedKeepsIt) {
-  for (const std::uint64_t handle : {kHandle, kOther}) {  // drivers give the same one, or another one
+  for (const std::uint64_t handle : {kHandle, kOther}) {  // drivers return the same one, or another one
     Calls calls;
     const std::uint64_t key = calls.create(kHandle);
     calls.map(kPlace, kHandle);
@@ -100,7 +100,7 @@ TEST(MappedMemory, ACallThatBeganBeforeAHandleOrAPlaceWasGivenOutAgainIsOfTheOne
   calls.map(kPlace, kHandle);
   calls.release(kHandle);
   const std::uint64_t key = calls.create(kHandle);
-  // What is mapped there now ends what was there.
+  // A new mapping there ends the previous one.
   const auto changes = calls.map(kPlace, kHandle);
   ASSERT_EQ(changes.size(), 2U);
   EXPECT_EQ(changes[0].key, before);

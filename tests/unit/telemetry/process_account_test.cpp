@@ -6,7 +6,7 @@
 
 #include "probe/wire.hpp"
 
-/// Something of llama.cpp's name.
+/// A function with a name from llama.cpp.
 extern "C" __attribute__((noinline, used)) int llama_kv_cache_of_a_test(int of) {
   return of + 1;
 }
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kMib = 1 << 20;
 
-/// Events of a process without frames: all have the same line.
+/// Events of a process without frames, which all have the same line.
 struct Traced {
   Traced() {
     process.known.pid = static_cast<std::uint32_t>(::getpid());
@@ -42,7 +42,7 @@ struct Traced {
   ProcessAccount account;
 };
 
-/// What an allocator took from the driver is not below the libraries, however little of it is in blocks.
+/// Memory that an allocator took from the driver is not below the libraries, however little of it is in blocks.
 TEST(ProcessAccount, WhatNoLibraryWasAskedForIsALineOfItsOwn) {
   Traced traced;
   traced.allocate(1, 1, 20 * kMib);
@@ -81,7 +81,7 @@ TEST(ProcessAccount, TellsOnceThereIsSomethingToTellAndThenAtItsPace) {
   ASSERT_TRUE(told);
   EXPECT_EQ(told->front().live_bytes, 8.0 * kMib);
   EXPECT_EQ(told->front().idle_s, 31);
-  // Nothing happens: more seldom, and at last no more.
+  // Nothing happens: reports become rarer, and finally stop.
   EXPECT_FALSE(traced.account.report(123));
   EXPECT_TRUE(traced.account.report(124));
   EXPECT_FALSE(traced.account.report(3606));
@@ -107,7 +107,7 @@ TEST(ProcessAccount, ABlockIsNotTheMemoryOfTheDriverThatItLiesIn) {
   EXPECT_EQ(traced.account.report(40)->front().live_bytes, 20.0 * kMib);
 }
 
-/// By the stack: that of a function of this program, whose name is one that a rule knows, and none.
+/// By the stack: that of a function of this program with a name that a rule matches, and none.
 TEST(ProcessAccount, SumsByWhatMemoryIsFor) {
   Traced traced;
   const auto taken = std::make_unique<telemetry_stack_event>();

@@ -80,7 +80,7 @@ class AgentFeedTest : public testing::Test {
     EXPECT_TRUE(source) << source.error().message;
     return source ? std::move(*source) : TopSource{};
   }
-  /// One step at that time; returns when the next is due.
+  /// Makes one step at that time; returns when the next is due.
   SteadyTime step(const TopSource& source, SteadyTime now) {
     changed_ = false;
     return source.step(now, changed_);
@@ -137,7 +137,7 @@ TEST_F(AgentFeedTest, NamesTheScenarioOfAnAgentThatSimulates) {
   EXPECT_EQ(described(attach()).simulated, "leaking_training");
 }
 
-/// What is reported of it, once the agent has answered.
+/// The reports about it, once the agent has answered.
 SitesNow sites_of(const TopSource& source, std::uint32_t pid) {
   for (;;) {
     SitesNow now = source.feed.sites(pid);
@@ -230,7 +230,7 @@ TEST_F(AgentFeedTest, WhatHasBeenSeenIsHistory) {
 
 class RecordingAgentFeedTest : public AgentFeedTest {
  protected:
-  /// The device had 100 bytes more each 5 s for ten minutes, until a minute before the sample view.
+  /// Records 100 more bytes of the device every 5 s for ten minutes, until a minute before the sample view.
   void record() {
     StoreConfig config;
     config.path = folder_.file("store.db");

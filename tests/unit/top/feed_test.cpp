@@ -22,7 +22,7 @@ sim::Scenario leaking() {
   return *parsed;
 }
 
-/// A source that warns of something else at every poll.
+/// A source with a different warning at every poll.
 class Talkative final : public Source {
  public:
   explicit Talkative(Catalog& catalog) : used_(catalog.intern({.metric = Metric::device_used, .device_id = "GPU-1"})) {
@@ -230,7 +230,7 @@ TEST(Playback, HasNotEndedBeforeItsEnd) {
   EXPECT_EQ(source->view()->files, std::vector<std::string>{"leak.csv"});
 }
 
-/// Headline and alerts of every series.
+/// Headlines and alerts of every series.
 std::vector<std::string> conclusions(const View& view) {
   std::vector<std::string> out;
   for (const SeriesView& s : view.series) {

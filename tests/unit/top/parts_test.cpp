@@ -28,7 +28,7 @@ TEST(Screen, CutsWithASignAndCountsColumns) {
   EXPECT_EQ(s.put(0, 0, 5, "abcdefgh"), 5);
   EXPECT_EQ(s.text(), "abcd…\n");
   Screen wide(10, 1);
-  EXPECT_EQ(wide.put(0, 0, 4, "日本語"), 3);  // half of a character is none
+  EXPECT_EQ(wide.put(0, 0, 4, "日本語"), 3);  // half a character is not shown
   EXPECT_EQ(wide.text(), "日…\n");
   EXPECT_EQ(columns_of("日本語"), 6);
 }
@@ -165,7 +165,7 @@ TEST(Rows, SortAndFilter) {
   view.series = {device(0, 30), process(0, 1, 5, "python a.py", "ada"), process(0, 2, 9, "python b.py", "bob"),
                  leaking(process(0, 3, 1, "python c.py", "carol", "JAX"))};
   Model m = model_of(view);
-  EXPECT_THAT(pids(m), ElementsAre(3, 2, 1));  // what leaks first
+  EXPECT_THAT(pids(m), ElementsAre(3, 2, 1));  // leaking processes first
   m.ui.sort = Sort::memory;
   EXPECT_THAT(pids(m), ElementsAre(2, 1, 3));
   m.ui.reversed = true;
@@ -306,7 +306,7 @@ TEST(Only, UsersPidsAndGpus) {
   m.only.pids = {4202, 4303};
   ASSERT_EQ(processes(m).size(), 1U);
   EXPECT_EQ(processes(m)[0]->key.pid, 4202U);
-  // The memory of a GPU is everybody's, whoever is listed.
+  // A GPU's memory belongs to all processes, whichever are listed.
   EXPECT_EQ(account(*m.view, {"GPU-2", ""}).processes, 8U);
   const auto all = m.view;
   EXPECT_EQ(devices(*narrowed(all, {"3", "GPU-7"})).size(), 2U);
@@ -418,7 +418,7 @@ TEST(Keys, ASignalNeedsAProcessAndAnAnswer) {
   ASSERT_TRUE(ask.ask_signal);
   EXPECT_EQ(ask.ask_signal->pid, 4242U);
   m.ui.target = SignalTarget{4242, "ada", "python", "08:00"};
-  EXPECT_FALSE(handle(m, kEnter).send_signal);  // Enter is pressed too easily
+  EXPECT_FALSE(handle(m, kEnter).send_signal);  // Enter is too easily pressed by mistake
   EXPECT_FALSE(handle(m, U'k').send_signal);
   handle(m, kDown);
   const Request send = handle(m, U'y');
@@ -449,7 +449,7 @@ TEST(Keys, ZoomAndPanStayWithinTheHistory) {
   EXPECT_EQ(detail_span(m).from, all.from);
   for (int i = 0; i < 3; ++i) handle(m, U'+');
   EXPECT_NEAR(seconds_between(detail_span(m).from, detail_span(m).to), 3000.0 / 8, 1);
-  EXPECT_EQ(detail_span(m).to, all.to);  // goes with the time
+  EXPECT_EQ(detail_span(m).to, all.to);  // moves with the time
   handle(m, kHome);
   EXPECT_EQ(detail_span(m).from, all.from);
   handle(m, kRight);
@@ -493,7 +493,7 @@ TEST(Themes, OneHasNoColourAndOneNoRedAgainstGreen) {
     EXPECT_NE(look.colour8, 1);  // red
     EXPECT_NE(look.colour8, 2);  // green
   }
-  // What must not be missed differs from the healthy without colour, too.
+  // Critical looks differ from healthy ones without colour, too.
   const Look& critical = themes()[static_cast<std::size_t>(mono)].look(Role::critical);
   EXPECT_TRUE(critical.bold && critical.reverse);
   EXPECT_EQ(find_theme("none"), -1);

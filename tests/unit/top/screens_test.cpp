@@ -248,7 +248,7 @@ TEST(Screens, TheLeakingLineOfTheSuspectIsOnTheOverview) {
   none.report.sites.front().leak = false;
   m.feed.sites = [&](std::uint32_t) { return none; };
   EXPECT_THAT(drawn(m, 120, 40), Not(HasSubstr("train_step")));
-  // What is traced while it runs is in the view.
+  // Data that is traced while the program runs is in the view.
   View traced = one_gpu();
   SiteLifetimes site;
   site.site = "serve.py:9 cache";

@@ -1,4 +1,4 @@
-// SitesWatch: what is reported is shown, even if a source is slow.
+// SitesWatch: reports are shown even if a source is slow.
 #include "top/sites_watch.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Charts from a store: the whole of it, at any grain, beside its writer.
+// Charts from a store: all of it, at any resolution, beside its writer.
 #include "top/store_history.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ class StoreHistoryTest : public testing::Test {
  protected:
   StoreHistoryTest() { config_.path = folder_.file("vramtrack.db"); }
 
-  /// `hours` of a ramp of 1 MiB a sample, every 10 s.
+  /// `hours` of a ramp of 1 MiB per sample, every 10 s.
   void write(int hours) {
     Catalog catalog;
     const SeriesId id = catalog.intern(key_);
@@ -53,7 +53,7 @@ TEST_F(StoreHistoryTest, ShowsTheWholeRecordingAndAnyPartOfIt) {
   EXPECT_EQ(all.back().max_bytes, (12 * 360 - 1) * kMiB);
   for (std::size_t i = 1; i < all.size(); ++i) EXPECT_GT(all[i].mean_bytes, all[i - 1].mean_bytes);
 
-  // Ten minutes in the middle: every sample of it, and no other.
+  // Ten minutes in the middle: every sample in it, and no other.
   const Timestamp from = kStart + std::chrono::hours{5};
   const auto part = history->points(key_, from, from + std::chrono::minutes{10}, 200);
   ASSERT_EQ(part.size(), 60U);

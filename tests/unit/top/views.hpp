@@ -55,7 +55,7 @@ inline SeriesView process(int gpu, std::uint32_t pid, double used_gib, const std
   return s;
 }
 
-/// Makes it leak since 40 min ago, out of memory in 24 minutes.
+/// Makes it leak since 40 min ago, with memory running out in 24 minutes.
 inline SeriesView leaking(SeriesView s, double mib_per_min = 119, Severity severity = Severity::critical) {
   Finding& f = s.verdict.finding;
   f.leak = true;
@@ -91,7 +91,7 @@ inline SeriesView leaking(SeriesView s, double mib_per_min = 119, Severity sever
   return s;
 }
 
-/// Adds what a GPU shows at a glance; a data centre's has no fan.
+/// Adds the gauges of a GPU; a data-centre GPU has no fan.
 inline SeriesView with_gauges(SeriesView s, double busy = 0.87, double celsius = 64, std::optional<double> fan = {}) {
   s.utilisation_ratio = busy;
   s.gauges = {busy / 2, celsius, 80 + 600 * busy, 700, fan};
@@ -123,7 +123,7 @@ inline void suspect(SeriesView& device, const SeriesView& process) {
   device.verdict.suspect = Suspect{process.key.pid, process.key.pid_start_ticks, process.process->command, 1.0};
 }
 
-/// A ramp with a saw on it that ends at the present use.
+/// A ramp with a sawtooth on it that ends at the present use.
 inline std::vector<Point> ramp(double end_bytes, double bytes_per_s, Timestamp from, Timestamp to, std::size_t most) {
   std::vector<Point> points;
   for (int i = 0; i < 600; ++i) {
@@ -171,7 +171,7 @@ inline View one_gpu() {
   return view;
 }
 
-/// What a run answers of a program that leaks at one line.
+/// A run's answer for a program that leaks at one line.
 inline SitesNow probed_sites() {
   SitesNow now;
   now.state = SitesNow::State::known;
@@ -198,7 +198,7 @@ inline SitesNow probed_sites() {
   return now;
 }
 
-/// A GPU that has fallen ill: too hot, with lost data and an XID of its hardware.
+/// A GPU that has become unhealthy: too hot, with lost data and a hardware XID.
 inline View ill_gpu() {
   View view;
   SeriesView gpu = with_health(device(0, 61.5), 93);

@@ -1,5 +1,5 @@
 // A Model of a machine that was simulated and watched by the real engine, for screens that no hand-made view can show
-// truthfully: what is known after ninety seconds, or after a crash.
+// truthfully: the information after ninety seconds, or after a crash.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ inline Model watched(std::string_view toml, double seconds) {
   return model;
 }
 
-/// Eight GPUs whose servers and training jobs start at once.
+/// Eight GPUs with servers and training jobs that start at once.
 inline constexpr std::string_view kEightJobsStart = R"(
 name = "eight_jobs_start"
 seed = 5
