@@ -13,7 +13,7 @@
 
 namespace vramtrack::cli {
 
-/// Stores one word of the command line. Its error says what was expected; the caller puts the option's name before it.
+/// Stores one word of the command line. Its error states what was expected; the caller prefixes the option's name.
 using SetWord = std::function<Status(const std::string& word)>;
 
 /// How many words follow an option or form an operand.

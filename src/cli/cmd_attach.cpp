@@ -1,4 +1,4 @@
-// attach: runs PyTorch's own recorder for a while in a program that is already running, and shows what grew.
+// attach: runs PyTorch's own recorder for a while in a running program, and shows what grew.
 #include <fmt/format.h>
 
 #include <chrono>

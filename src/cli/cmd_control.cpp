@@ -1,4 +1,4 @@
-// control: changes the limits of a program that runs under 'vramtrack run', sets marks, and shows what it holds.
+// control: changes the limits of a program under 'vramtrack run', sets marks, and shows the memory that it holds.
 #include <fmt/format.h>
 
 #include <chrono>

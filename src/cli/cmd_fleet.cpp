@@ -1,4 +1,4 @@
-// fleet: judges the GPUs whose memory a Prometheus-compatible server collects.
+// fleet: judges the memory of GPUs, from a Prometheus-compatible server that collects it.
 #include "cli/cmd_fleet.hpp"
 
 #include <fmt/format.h>

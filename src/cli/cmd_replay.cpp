@@ -154,7 +154,7 @@ int replay(const ReplayOptions& options, const LayeredConfig& layers, Console& c
   }
   auto parts = plan_recorded(**kind, files, {*logs, *range});
   if (!parts) {
-    // A file of unknown format may be a store whose first bytes are damaged.
+    // A file of unknown format may be a store with damaged first bytes.
     std::error_code ec;
     const bool unknown = files.size() == 1 && options.logs.format.empty() && options.logs.timezone.empty() &&
                          std::filesystem::is_regular_file(files.front(), ec) &&

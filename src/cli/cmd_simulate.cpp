@@ -98,7 +98,7 @@ class Simulation {
     };
     if (const TicksRead read = read_ticks(*source_, taker); read.broken) return failed(*read.broken);
     if (stop_ == Stop::end_of_scenario && !console_.gone()) pipeline_.end_of_recording();
-    // After the OOM, the table would show what is left rather than what was predicted.
+    // After the OOM, the table would show the remains rather than the prediction.
     if (!oom_ || options_.json || options_.explain) printer_.last_status(options_.explain);
     // --notify is for testing the receivers, so the exit code shows whether they were reached.
     const bool is_sent =
@@ -132,7 +132,7 @@ class Simulation {
     if (!alert_ || (!alert_->finding.oom_in_s && notice.alert.finding.oom_in_s)) alert_ = notice.alert;
   }
 
-  /// Records what the verdict predicts, once per simulated minute.
+  /// Records the verdict's predictions, once per simulated minute.
   void note_prediction(Timestamp time) {
     if (!alert_ || oom_ || (!foretold_.empty() && seconds_between(foretold_.back().time, time) < kSecondsPerMinute))
       return;

@@ -1,4 +1,4 @@
-// snapshot leaks: what grew from the first snapshot to the last, by stack.
+// snapshot leaks: growth from the first snapshot to the last, by stack.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -94,7 +94,7 @@ int run_playback(const TopOptions& options, const Config& config, PlaybackOption
   const auto describe = source->describe;
   const int shown = show(options, config, std::move(*source), store, console);
   if (shown != 0 || !is_recording) return shown;
-  // As in the other commands if all of it was seen: nobody knows what the verdict on the rest would have been.
+  // As in the other commands if all of it was seen: otherwise, the verdict on the rest is unknown.
   Model model;
   describe(model);
   return model.playback && model.playback->ended && has_leaked(*view()) ? kLeak : 0;

@@ -15,7 +15,7 @@
 
 namespace vramtrack::cli {
 
-/// Runs a command whose arguments have been parsed: prints its result and returns the exit code.
+/// Runs a command with parsed arguments: prints its result and returns the exit code.
 using Runner = std::function<int(Console& console)>;
 
 /// A command, or one of its verbs ("config show").

@@ -11,7 +11,7 @@ namespace vramtrack::cli {
 
 class NoTelemetry final : public Source {
  public:
-  /// `error`: why running programs cannot be traced, and what to do.
+  /// `error`: the reason why running programs cannot be traced, and the remedy.
   explicit NoTelemetry(std::string error) : error_(std::move(error)) {}
   Result<Progress> poll(Timestamp, Batch&) override { return fail(error_); }
   [[nodiscard]] const SourceNotes& notes() const override { return notes_; }

@@ -16,7 +16,7 @@ class Printer {
   /// the printer. Call listen() once.
   Printer(Pipeline& pipeline, Console& console, bool json, bool in_place);
 
-  /// Begins to print what the pipeline reports.
+  /// Starts printing the pipeline's reports.
   void listen();
   /// Prints the status: a table, or, with json, one analysis line per series.
   void status();

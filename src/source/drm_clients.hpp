@@ -34,7 +34,7 @@ struct Holder {
 
 struct ClientScan {
   std::vector<Holder> holders;  ///< one entry per device and pid
-  std::size_t unreadable = 0;   ///< processes whose open files may not be read
+  std::size_t unreadable = 0;   ///< processes with open files that we may not read
 };
 
 /// Follows the DRM files of all processes under one /proc. Not thread-safe.

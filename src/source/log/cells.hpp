@@ -61,10 +61,10 @@ struct WrittenAmount {
 struct GroupingChoice {
   Grouping grouping = Grouping::by_comma;
   bool is_unknown = false;   ///< undecidable: a card could hold either
-  std::string_view example;  ///< an amount whose grouping is unclear
+  std::string_view example;  ///< an amount with an unclear grouping
 };
 
-/// The warning for amounts such as `example` before a unit of `unit_bytes` whose grouping is unclear.
+/// The warning for amounts such as `example`, before a unit of `unit_bytes`, with an unclear grouping.
 std::string unknown_grouping(std::string_view example, std::uint64_t unit_bytes);
 
 /// Decides from all `amounts` in a log, and from the other numbers in `lines`.

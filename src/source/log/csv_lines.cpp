@@ -62,7 +62,7 @@ void CsvRows::unquote(LogRows& rows) {
   }
 }
 
-/// The column of a later header with the same title as the current clock, which was found by its values; -1: none.
+/// The column in a later header with the title of the current clock, which was found by its values; -1 if none.
 int CsvRows::column_titled_as_clock(const ColumnPlan& later) const {
   if (!plan_.has_header || plan_.time < 0) return -1;
   std::vector<std::string_view> titles;

@@ -84,7 +84,7 @@ class CsvRows final : public LogParser {
   void apply_units();
   Cut cut(const char* p, const char* end);
   Cut cut_oddly(std::string_view line);
-  /// A row of a reading whose rows do not name their GPUs.
+  /// A row of a reading in which rows do not name their GPUs.
   struct HeldRow {
     std::vector<std::string> fields;
     Timestamp time;
@@ -146,7 +146,7 @@ class CsvRows final : public LogParser {
   std::string key_buffer_;
 
   std::size_t cut_ = 0;            ///< number of fields in the line that cut_oddly() cut last
-  std::string quoted_;             ///< text so far of a record whose quoted field has a line break
+  std::string quoted_;             ///< text so far of a record with a line break in a quoted field
   std::uint64_t quotes_ = 0;       ///< quotation marks in quoted_
   std::uint64_t quoted_line_ = 0;  ///< line in which quoted_ begins
   bool spans_lines_ = false;       ///< some record had a line break in a quoted field
@@ -179,7 +179,7 @@ class CsvRows final : public LogParser {
 };
 
 /// Finds the header of a CSV log in its first lines, or infers the columns, and decides units and clock. `strict`: the
-/// log comes from nvidia-smi, whose numbers without a unit are MiB. Errors say what is missing.
+/// log comes from nvidia-smi, in which numbers without a unit are MiB. Errors say what is missing.
 Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool strict);
 
 /// Columns of the first header among the first lines of `head`; nullopt if there is none.

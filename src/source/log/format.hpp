@@ -108,13 +108,13 @@ struct LogFormatInfo {
   bool is_screen = false;
 };
 
-/// A log whose lines are rewritten for the parser of another format: without thousands separators, with tabs between
-/// cells, or as JSON objects.
+/// A log with lines that are rewritten for the parser of another format: without thousands separators, with tabs
+/// between cells, or as JSON objects.
 struct Rewriting {
   /// Rewrites whole lines for the other parser, keeping their number.
   std::function<std::string(std::string_view lines)> lines;
   std::string assumption{};  ///< an assumption to report; empty: none
-  /// Why the log cannot be read although its rewritten lines can; empty: it can.
+  /// Why the log cannot be read although its rewritten lines can; empty if it can.
   std::function<std::string()> doubt{};
 };
 

@@ -250,7 +250,7 @@ Status LogFile::fill() {
   return {};
 }
 
-/// Moves the rows whose order is final from the parser's rows to `samples`.
+/// Moves the rows in final order from the parser's rows to `samples`.
 void LogFile::order() {
   LogRows& rows = *rows_;
   if (hold_ == Duration{} && rows.disorder() == Duration{} && waiting_.empty()) {

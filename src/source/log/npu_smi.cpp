@@ -139,7 +139,7 @@ class NpuSmi final : public DumpParser<LineReader> {
   std::optional<int> npu_;  ///< NPU of the upper row
   std::string name_;
   std::vector<std::pair<int, LogDevice>> chips_;  ///< chips in this dump, with their NPU
-  std::vector<int> listed_npus_;                  ///< NPUs whose processes were listed since the last separator line
+  std::vector<int> listed_npus_;                  ///< NPUs with processes listed since the last separator line
   bool in_processes_ = false;
 };
 

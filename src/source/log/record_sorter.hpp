@@ -100,7 +100,7 @@ class RecordSorter {
   std::optional<Spool> spool_;
   std::vector<Run> runs_;
   std::vector<std::size_t> heap_;   ///< indices of runs_, the one with the smallest front first
-  std::size_t current_ = SIZE_MAX;  ///< the run whose front was returned last
+  std::size_t current_ = SIZE_MAX;  ///< the run that supplied the last record returned
   bool started_ = false;
 };
 }  // namespace vramtrack

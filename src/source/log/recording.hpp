@@ -21,7 +21,7 @@ namespace vramtrack {
 struct LogOptions {
   std::string format;                           ///< name of a format; empty: recognised by content
   std::string timezone;                         ///< IANA name, for local times; empty: this machine's
-  std::optional<std::uint64_t> capacity_bytes;  ///< for devices whose log gives no total
+  std::optional<std::uint64_t> capacity_bytes;  ///< for devices without a total in their log
   std::optional<Timestamp> start;               ///< for logs without a clock or without a date
   std::optional<double> interval_s;             ///< time between readings, for logs without a clock
   std::string unit;                             ///< for a column without a unit: B KiB MiB GiB, MB GB (powers of ten)

@@ -340,7 +340,7 @@ void LogRows::end_unseen(std::size_t device, double clock_s, Timestamp time) {
   }
 }
 
-/// The log's only device, else the one whose index the message names; empty: unknown.
+/// The log's only device, else the one with the index that the message names; empty if unknown.
 std::string LogRows::device_of_message(std::string_view message) const {
   if (devices_.size() == 1) return devices_.front().id;
   const std::optional<int> index = gpu_of_message(message);

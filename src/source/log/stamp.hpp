@@ -18,7 +18,7 @@ namespace vramtrack {
 
 struct LogOptions;
 
-/// The order of a purely numeric date whose first field is not the year.
+/// The order of a purely numeric date that does not begin with the year.
 enum class DateOrder : std::uint8_t { month_first, day_first };
 
 /// A date and time as written.
@@ -43,8 +43,8 @@ bool read_civil(std::string_view text, Civil& out);
 /// The same if only spaces surround it.
 std::optional<Civil> whole_civil(std::string_view text);
 
-/// Whether the digits at the start of `text` can belong to a date or a time: by their number, and by what follows them.
-/// Runs for every number of every line of text; few pass.
+/// Whether the digits at the start of `text` can belong to a date or a time, by their number and the characters after
+/// them. Runs for every number of every line of text; few pass.
 bool may_begin_civil(std::string_view text);
 
 /// Whether `text` begins with a time after "上午", "午後", "오후" and the like.

@@ -26,7 +26,7 @@ constexpr std::array kLora{Parameter{"slots", Unit::count, 4, 1, 1024}, Paramete
                            Parameter{"overlap_s", Unit::seconds, 5},    Parameter{"active_s", Unit::seconds, 0},
                            Parameter{"idle_s", Unit::seconds, 0},       Parameter{"leak_bytes", Unit::bytes, 0}};
 
-/// Ornstein-Uhlenbeck, exactly discretised: AR(1) whose coefficient depends on the time between calls.
+/// Ornstein-Uhlenbeck, exactly discretised: AR(1) with a coefficient that depends on the time between calls.
 struct Wander {
   double sigma, correlation_s;
   Random random;
