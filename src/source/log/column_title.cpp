@@ -127,8 +127,7 @@ TitleWords read_title(std::string_view written) {
       out.percent = true;
     } else if (is_ascii_letter(c) || is_digit(c)) {
       // "memoryAllocatedBytes" is three words; "MiB" and "DCGM" are one word each.
-      if (!word.empty() && c >= 'A' && c <= 'Z' && title[i - 1] >= 'a' && title[i - 1] <= 'z' && word != "mi" &&
-          word != "gi" && word != "ki")
+      if (!word.empty() && word != "mi" && word != "gi" && word != "ki" && logtext::begins_capital_word(title, i))
         flush();
       word += lower(c);
     } else {

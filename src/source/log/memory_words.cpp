@@ -64,7 +64,7 @@ void cut_words(std::string_view text, std::vector<Word>& words) {
       while (letters < text.size() && is_letter(text[letters])) ++letters;
       const bool is_unit = letters - i > 1 && letters - i <= 3 && written_unit(text.substr(i, letters - i)) != 0;
       while (end < text.size() && is_letter(text[end]) && !begins_wide(text[end]) &&
-             !(!is_unit && text[end] >= 'A' && text[end] <= 'Z' && text[end - 1] >= 'a' && text[end - 1] <= 'z'))
+             (is_unit || !logtext::begins_capital_word(text, end)))
         ++end;
       const std::string_view word = text.substr(i, end - i);
       words.push_back({word, meaning_of(word)});

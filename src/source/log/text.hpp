@@ -36,6 +36,15 @@ inline bool same_letters(std::string_view a, std::string_view b) {
   return true;
 }
 
+/// Whether a word of its own begins with the letter text[at]: "Used" in "memUsed", and "Memory" in "GPUMemory", but no
+/// word in "GPUs" and "NVMe". Units ("MiB") are for the caller to except.
+inline bool begins_capital_word(std::string_view text, std::size_t at) {
+  const auto capital = [&](std::size_t i) { return i < text.size() && text[i] >= 'A' && text[i] <= 'Z'; };
+  const auto small = [&](std::size_t i) { return i < text.size() && text[i] >= 'a' && text[i] <= 'z'; };
+  if (at == 0 || !capital(at)) return false;
+  return small(at - 1) || (at > 1 && capital(at - 1) && capital(at - 2) && small(at + 1) && small(at + 2));
+}
+
 /// Takes the next line off `rest`, without its "\n" or "\r\n".
 inline std::string_view take_line(std::string_view& rest) {
   const std::size_t end = rest.find('\n');

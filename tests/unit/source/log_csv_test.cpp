@@ -617,6 +617,10 @@ TEST(Columns, ClassifiesTitles) {
   EXPECT_EQ(role("memory.used [MiB]"), ColumnRole::used);
   EXPECT_EQ(role("used_gpu_memory [MiB]"), ColumnRole::used);
   EXPECT_EQ(role("memoryAllocatedBytes"), ColumnRole::used);
+  EXPECT_EQ(role("GPUMemorySizeUsed"), ColumnRole::used);
+  EXPECT_EQ(role("GPUMemorySize"), ColumnRole::total);
+  EXPECT_EQ(role("VRAMUsedMiB"), ColumnRole::used);
+  EXPECT_EQ(role("NVMeUsed"), ColumnRole::other);
   EXPECT_EQ(role("DCGM_FI_DEV_FB_USED"), ColumnRole::used);
   EXPECT_EQ(role("utilization.memory [%]"), ColumnRole::other);
   EXPECT_EQ(role("clocks.current.memory [MHz]"), ColumnRole::other);
