@@ -346,8 +346,8 @@ LabelPlan plan_labels(std::string_view head, MetricsOf of, bool own_times) {
       read->second = is_in_use && !is_of_exporter;
     }
     if (!read->second) continue;
-    const auto [its, is_new] = known.try_emplace(sample.labels);
-    if (is_new) {
+    const auto its = known.try_emplace(sample.labels).first;
+    if (its->second.second.empty()) {
       its->second.first = read_labels(sample.labels);
       its->second.second = device_id(owner_of_labels(its->second.first, sample.name).gpu);
     }
