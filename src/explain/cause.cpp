@@ -720,7 +720,8 @@ void find_cause(Failure& failure) {
     const auto asked = failure.figures.get(Figure::asked);
     const auto total = failure.figures.get(Figure::total);
     if (failure.wording->text.empty() && failure.cause == Cause::too_big &&
-        (failure.figures.count() == 0 || (asked && total && *asked * 2 < *total)))
+        (failure.figures.count() == 0 ||
+         (asked ? total && *asked * 2 < *total : takes_device_at_start(*failure.wording))))
       failure.cause = Cause::unknown;
     failure.because = wording_words(failure);
     add_remarks(failure);

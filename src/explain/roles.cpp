@@ -277,12 +277,21 @@ std::optional<Figure> role_before(std::string_view text, bool is_next) {
   constexpr std::size_t kNear = 5, kBound = 8;
   if (has_any(text, "global mem|globalmem")) return has_any(text, "max") ? Figure::allowed : Figure::total;
   const auto words = words_of(text);
+  // "used(432.7mb)": the label before the bracket is the amount's, whatever other words are near.
+  if (text.size() > 1 && text.back() == '(' && is_part(text[text.size() - 2]) && !words.empty()) {
+    const auto role = role_of(words.back().text);
+    return role || !words.back().text.ends_with("size") ? role : Figure::asked;
+  }
   std::size_t count = 0;
   bool asked = false;
+  bool is_of_thing = false;
   for (auto word = words.rbegin(); word != words.rend() && count < (asked || !is_next ? kBound : 1); ++word) {
     if (word->ends_clause) break;
     if (is_any(word->text, is_next ? "memory|is|by|device|supported" : "of|the|is|memory|gpu")) continue;
     ++count;
+    // "I am using a laptop with 8 GB": the verb's object is a thing, which has the amount.
+    is_of_thing = is_of_thing || is_any(word->text, "with|a|an");
+    if (is_of_thing && is_any(word->text, "use|uses|using")) return std::nullopt;
     if (asked && begins_any(word->text, "max|limit")) return Figure::allowed;
     if (count > kNear || (asked && count > 3)) continue;
     const auto role = role_of(word->text);
@@ -307,6 +316,44 @@ bool is_of_whole(std::string_view between) {
          });
 }
 
+bool is_card(const Word& word) {
+  return is_any(word.text, kCards) || begins_any(word.text, kCardNames);
+}
+/// "8 GB GPU", but not "GPU 1 with 220 MB", which is a part of it.
+bool is_card_behind(const Word& word) {
+  return is_card(word) || is_any(word.text, "gpu|gpus");
+}
+
+/// Whether the words around an amount make it another's than the device's: the host's ("64 GB of RAM", "a laptop with
+/// 8 GB"), the sum of several ("64 GB total across 2 GPUs"), a part ("1/4 of the total, in your case 512 MB"), or what
+/// somebody else has ("we have 9 GB in the pool", "the store has 4 GB").
+bool is_anothers(std::string_view before, std::string_view behind) {
+  constexpr std::size_t kNear = 5;
+  constexpr std::string_view kMachines = "laptop|notebook|computer|machine|pc|desktop|workstation|server|node|cpu|xeon";
+  if (has_any(before, " 1/|quarter of|half of|third of")) return true;
+  auto after = words_of(behind.substr(0, behind.find_first_of(",;.(")));
+  const auto is_of = [&after](std::string_view list) {
+    return std::any_of(after.begin(), after.end(), [list](const Word& word) { return is_any(word.text, list); });
+  };
+  if (is_of("across|over|on") && is_of("gpus|cards|devices")) return true;
+  after.resize(std::min<std::size_t>(after.size(), 3));
+  auto words = words_of(before);
+  std::size_t from = words.size();
+  while (from > 0 && words.size() - from < kNear && !words[from - 1].ends_clause) --from;
+  words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(from));
+  const auto is_model = [](const Word& word) { return is_card(word) || is_any(word.text, kModels); };
+  if (std::any_of(words.begin(), words.end(), is_model) || std::any_of(after.begin(), after.end(), is_card_behind))
+    return false;
+  if (is_of("ram|dram|system|host")) return true;
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    if (is_any(words[i].text, kMachines) && is_any(words.back().text, "with|has|have")) return true;
+    if (is_any(words[i].text, "we|i|you|they|store|pool|cache|allocator|arena") &&
+        is_any(words[i + 1].text, "has|have"))
+      return true;
+  }
+  return false;
+}
+
 /// Sets missing figures. `takes_asked`: the line may report the request.
 void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
   const std::string line = lower(raw.substr(0, kStatementBytes));
@@ -324,7 +371,7 @@ void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
     auto role = size.has_unit ? role_behind(behind) : std::nullopt;
     const std::string_view joint = before.substr(std::min(before.find_first_not_of(' '), before.size()));
     const bool is_part_of_last =
-        i > 0 && size.has_unit && (joint == "/" || joint == "/ " || joint == "of " || joint == "of which ");
+        i > 0 && size.has_unit && (trimmed(joint) == "/" || joint == "of " || joint == "of which ");
     if (is_part_of_last && joint[0] == '/' && (!last || *last == Figure::used || *last == Figure::free))
       role = Figure::total;
     // "would use a total of 11573 MB / 4095 MB"
@@ -383,6 +430,11 @@ void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
     if (role == Figure::allocated && trimmed(behind).starts_with("allocated (driver)")) role = Figure::process;
     // "Device limit: 23.69 GiB"
     if (role == Figure::allowed && has_any(before, "device limit")) role = Figure::total;
+    if ((role == Figure::total || role == Figure::used) && is_anothers(before, std::string_view(line).substr(size.end)))
+      role = Figure::skipped;
+    // "to allocate 1200000000 bytes (total 7204800000 bytes)": what the allocator would hold then, not the device.
+    if (role == Figure::total && last == Figure::asked && i + 1 == sizes.size() && trimmed(before, " (,:=") == "total")
+      role = Figure::skipped;
     // "file descriptors: 303, soft limit: 8192"
     if (!size.has_unit && has_any(line, "file descriptor")) role.reset();
     last = role;
@@ -393,9 +445,14 @@ void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
     if (!figures.get(*role)) figures.set(*role, size.bytes);
   }
   // "Memory allocation failed on device: cuda for 120 bytes": unambiguous.
+  // What a bracket adds to another word is its size: "an M40 (24GB)", "a data set (~150M in txt format)".
   if (takes_asked && sizes.size() == 1 && sizes[0].has_unit && !last && sizes[0].bytes > 0 && has_any(line, "alloc") &&
-      figures.count() == 0)
-    figures.set(Figure::asked, sizes[0].bytes);
+      figures.count() == 0) {
+    const std::string_view before = trimmed(std::string_view(line).substr(0, sizes[0].begin), " ~<>=");
+    const auto words = words_of(before);
+    if (!before.ends_with('(') || words.empty() || has_any(words.back().text, "alloc|fail|memory|request"))
+      figures.set(Figure::asked, sizes[0].bytes);
+  }
   // "326 MB allocated, 229 MB used": a part of what the allocator has taken, and no use by all.
   const auto allocated = figures.get(Figure::allocated), used = figures.get(Figure::used);
   if (!had_use && allocated && used && *used <= *allocated && !figures.get(Figure::reserved)) {
@@ -503,14 +560,6 @@ std::vector<Word> last_words(std::string_view text, std::size_t count) {
   return words;
 }
 
-bool is_card(const Word& word) {
-  return is_any(word.text, kCards) || begins_any(word.text, kCardNames);
-}
-/// "8 GB GPU", but not "GPU 1 with 220 MB", which is a part of it.
-bool is_card_behind(const Word& word) {
-  return is_card(word) || is_any(word.text, "gpu|gpus");
-}
-
 /// The capacity of the card whose model `words` name without a capacity; nullopt: none, or several.
 std::optional<double> capacity_in(const std::vector<Word>& words) {
   std::optional<double> out;
@@ -559,8 +608,9 @@ void read_remark(std::string_view raw, Figures& figures) {
     };
     const auto is_other = [](const Word& word) {
       return is_any(word.text, "ram|host|system|swap|page|disk|cpu|storage|file|model|buffer") ||
-             begins_any(word.text,
-                        "free|avail|left|remain|use|usage|other|alloc|takes|about|limit|max|peak|request|amount");
+             begins_any(
+                 word.text,
+                 "free|avail|left|remain|use|usage|other|alloc|takes|occup|consum|about|limit|max|peak|request|amount");
     };
     // "GPU with 8gb": a whole number, not "GPU 1 with 220 MB", a part
     const bool is_gpu_with = before.size() > 1 && is_any(before.back().text, "with|has") &&
@@ -569,7 +619,8 @@ void read_remark(std::string_view raw, Figures& figures) {
     if (any(before, is_plan) || (!is_wrong && is_stated && !any(before, is_card) && !any(before, is_other))) {
       figures.set(Figure::planned, std::max(sizes[i].bytes, figures.get(Figure::planned).value_or(0)));
     } else if (!is_wrong && (any(before, is_card) || any(behind, is_card_behind) || is_gpu_with) &&
-               !any(before, is_other) && !any(behind, is_other)) {
+               !any(before, is_other) && !any(behind, is_other) &&
+               !is_anothers(std::string_view(line).substr(from, sizes[i].begin - from), rest)) {
       // A second card, as `skipped` shows.
       if (const auto total = figures.get(Figure::total); total && *total != sizes[i].bytes)
         figures.set(Figure::skipped, sizes[i].bytes);

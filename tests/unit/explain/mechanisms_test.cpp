@@ -215,6 +215,47 @@ TEST(Facts, WhatTheWriterFoundLaterIsNoRequest) {
   EXPECT_EQ(figure(text + "The size of the request was 2GB.", Figure::asked), 2 * kGiB);
 }
 
+TEST(Owner, TheLabelBeforeABracketIsTheAmounts) {
+  const std::string text = "scene limit reached, out of gpu memory: reqsize(157mb) used(432.7mb) limit(512mb)";
+  EXPECT_EQ(figure(text, Figure::asked), 157 * kMiB);
+  EXPECT_EQ(figure(text, Figure::allowed), 512 * kMiB);
+  EXPECT_NEAR(figure(text, Figure::used), 432.7 * kMiB, kMiB);
+}
+
+TEST(Owner, WhatAMachineHasIsNotTheDevices) {
+  const std::string failure = "CUDA error: out of memory, failed to allocate 58080000 bytes\n";
+  for (const std::string text :
+       {"I am using a laptop with 8 GB memory and a GeForce card.", "The CPU I am using is a Xeon with 64 GB of RAM.",
+        "My machine has 64 GB of system memory and the GPU is new.", "The model is 33 GB of 64 GB total across 2 GPUs.",
+        "A single buffer on my GPU may have 1/4 of the total VRAM capacity, in this case 512 MB."}) {
+    EXPECT_EQ(figure(failure + text, Figure::total), 0) << text;
+    EXPECT_EQ(figure(failure + text, Figure::used), 0) << text;
+    EXPECT_NE(answer(failure + text).find("CANNOT TELL"), std::string::npos) << answer(failure + text);
+  }
+  for (const std::string text : {"I have a GT 1030 with 2 GB RAM.", "I have a 2 GB card.", "My GPU has 2 GB of VRAM.",
+                                 "We have a Quadro with 2 GB and a laptop with 16 GB."})
+    EXPECT_EQ(figure(failure + text, Figure::total), 2 * kGiB) << text;
+}
+
+TEST(Owner, ATotalIsTheDevicesOnlyIfItIsCalledSo) {
+  EXPECT_EQ(figure("out of memory to allocate 1200000000 bytes (total 7204800000 bytes)", Figure::total), 0);
+  EXPECT_EQ(figure("CUDA out of memory: 1200 MiB asked, device total 8192 MiB", Figure::total), 8 * kGiB);
+  const std::string store = "device allocation of 345571976 bytes failed, device store has 4018006976 bytes. ";
+  EXPECT_EQ(figure(store, Figure::total), 0);
+  const std::string held =
+      store + "Total allocated is 9319438848 bytes.\nWe have 9 GB in the pool, and our GPU has 40 GB.";
+  EXPECT_EQ(figure(held, Figure::total), 40 * kGiB);
+  EXPECT_EQ(figure(held, Figure::allocated), 9319438848);
+}
+
+TEST(Owner, ABracketBehindAnotherWordIsNoRequest) {
+  EXPECT_EQ(figure("With two parts on an M40 (24 GB) the assertion fails: GPU allocation failed", Figure::asked), 0);
+  const std::string input =
+      "When training on a larger data set (~150M in txt format) I get \"Memory Allocation Error\"";
+  EXPECT_EQ(figure(input + ": CUDA error 2", Figure::asked), 0);
+  EXPECT_EQ(figure("GPU memory allocation failed (150 MB)", Figure::asked), 150 * kMiB);
+}
+
 TEST(Advice, WhatTheTextCallsIgnoredIsLeftOut) {
   const auto step = [](const std::string& text) {
     const auto explanation = explain(read_messages(text));
