@@ -22,15 +22,14 @@ enum class Place : std::uint8_t {
 };
 
 /// The place of the message at [begin, end) of `text`, by what stands around it, never by its own words:
-///   - code: the message is the string of an assignment (`TEXT = "X"`), the first argument of a function, one of the
-///     strings of an array or of one string over several lines that such a line opens, inside """ that one opens, or a
-///     string on a line whose neighbours are mostly code and no traceback;
+///   - code: it is a string in the source of a program, as source_text.hpp describes;
 ///   - help: its line begins with an option (`--max-mem N   X`), or continues the description of one below "usage:";
-///   - list: it is a list item beside others that are errors, below a heading or a line that ends with ':';
+///   - list: it is an item of a list, a row of a table or a string of an array of errors, as listing.hpp describes;
 ///   - example: it stands alone in a fenced or an indented block that a line ending with ':' introduces. That line is
 ///     reStructuredText ("::"), or addresses a reader, or the text is a document (`is_document`) that speaks of the
 ///     block: the line is a sentence ("It prints:"; "Output:" is a label), or further text follows the block.
-///   - change: its line is a sentence, the text shows a diff, and nobody writes of themselves.
+///   - change: its line is a sentence, the text shows a diff, and nobody writes of themselves; or it is the text of a
+///     commit in the output of `git log`.
 /// Neither a list nor an example, if somebody writes of themselves, or the line that introduces it reports what
 /// happened. A block that has what only a run writes (a time, a level, a place in code, a traceback, a prompt, a pid,
 /// the status of a program that ended, an address, a path of a user, more than three lines) is a run, wherever it is

@@ -82,15 +82,17 @@ bool is_element(std::string_view line, bool& is_keyed) {
   std::string_view code = trimmed(line, kBlanks);
   const bool has_bracket = code.find_first_not_of("([{") > 0;
   code.remove_prefix(std::min(code.find_first_not_of("([{ "), code.size()));
-  // The number of a row, and the name of a field.
-  std::size_t at = 0;
-  while (at < code.size() && is_name_char(code[at])) ++at;
-  const bool has_label = has_bracket && at > 0 && at < code.size() && (code[at] == ',' || code[at] == ':');
-  if (has_label) code = trimmed(code.substr(at + 1), kBlanks);
   const std::size_t mark = opening_mark(code);
-  if (mark == std::string_view::npos || !left_of(code, mark).empty()) return false;
+  if (mark == std::string_view::npos) return false;
+  // The name of a field, or the number of a row.
+  const std::string_view label = trimmed(left_of(code, mark), kBlanks);
+  const auto is_label_char = [](char c) { return is_name_char(c) || c == ':' || c == ',' || c == ' '; };
+  if (!label.empty() && ((label.back() != ':' && label.back() != ',') || (!has_bracket && label.back() != ':') ||
+                         !std::all_of(label.begin(), label.end(), is_label_char)))
+    return false;
   const std::size_t close = code.find(code[mark], mark + 1);
-  is_keyed = close != std::string_view::npos && trimmed(code.substr(close + 1), kBlanks).starts_with(':');
+  is_keyed = (!label.empty() && !has_bracket) ||
+             (close != std::string_view::npos && trimmed(code.substr(close + 1), kBlanks).starts_with(':'));
   constexpr std::string_view kEnds = ",;)]}+\\";
   return code.size() > mark + 1 && (code.back() == code[mark] || kEnds.find(code.back()) != std::string_view::npos);
 }
@@ -153,8 +155,9 @@ bool is_among_code(const Lines& lines) {
   return code >= kLeast && 4 * code >= 3 * count;
 }
 
-/// "grep -q ", "  if rg -n ", "$ logger -t ": a command with options alone, whose argument follows.
-bool is_command(std::string_view left) {
+/// "grep -q ", "  if rg -n ", "$ logger -t ": a command with options alone, whose argument follows. Without options, a
+/// pipe, a file for its output, or files have to follow the string: `rest`.
+bool is_command(std::string_view left, std::string_view rest) {
   std::string_view command = trimmed(left, kBlanks);
   for (const std::string_view mark : {"| ", "&& ", "; "})
     if (const std::size_t at = command.rfind(mark); at != std::string_view::npos)
@@ -162,7 +165,10 @@ bool is_command(std::string_view left) {
   for (const std::string_view word : {"$ ", "+ ", "if ", "elif ", "while ", "until ", "! "})
     if (command.starts_with(word)) command.remove_prefix(word.size());
   const std::size_t name = command.find_first_not_of("abcdefghijklmnopqrstuvwxyz_");
-  if (name == 0 || name == std::string_view::npos || command[name] != ' ') return false;
+  if (name == 0 || command.empty()) return false;
+  if (name == std::string_view::npos)
+    return rest.size() > 2 && rest.front() == ' ' && std::string_view("|><*").find(rest[1]) != std::string_view::npos;
+  if (command[name] != ' ') return false;
   for (std::size_t at = name; at < command.size();) {
     at = std::min(command.find_first_not_of(' ', at), command.size());
     const std::string_view option = command.substr(at, command.find(' ', at) - at);
@@ -182,9 +188,10 @@ bool is_string_of_code(std::string_view line, std::string_view before) {
   const std::size_t mark = opening_mark(before);
   const std::string_view left = left_of(before, mark);
   const char quote = before[mark];
-  const bool is_closed = line.find(quote, before.size()) != std::string_view::npos;
+  const std::size_t close = line.find(quote, before.size());
+  const bool is_closed = close != std::string_view::npos;
   return (is_assignment(left) && (ends_string(line, quote) || !is_closed)) ||
-         ((is_call(left) || is_command(left)) && is_closed);
+         (is_closed && (is_call(left) || is_command(left, line.substr(close + 1))));
 }
 
 /// Whether a traceback, pytest or a compiler shows the message's line as the source of a program.
@@ -193,6 +200,8 @@ bool is_shown_source(const Lines& lines) {
   // The lines of a quoted mail begin so, too.
   const auto is_quoted = [&lines](std::size_t at) { return at < lines.all.size() && lines.all[at].starts_with('>'); };
   if (own.starts_with(">   ") && !is_quoted(lines.own - 1) && !is_quoted(lines.last + 1)) return true;
+  // pdb names the place above.
+  if (own.starts_with("-> ") && lines.own > 0 && lines.all[lines.own - 1].starts_with("> ")) return true;
   const std::size_t digits = std::min(own.find_first_not_of("0123456789", indent_of(own)), own.size());
   if (digits > indent_of(own) && trimmed(own.substr(digits), kBlanks).starts_with('|')) return true;
   const std::size_t indent = indent_of(own);
@@ -213,14 +222,36 @@ bool is_in_hunk(const Lines& lines) {
   }
   return false;
 }
-/// What a diff or grep puts before the lines that it shows: "+", "src/x.py:12:"; 0: nothing.
+std::size_t digits_end(std::string_view line, std::size_t from) {
+  return std::min(line.find_first_not_of("0123456789", from), line.size());
+}
+/// "12:" or "12-" with which a search begins its lines below the name of their file; 0: none.
+std::size_t number_width(std::string_view line) {
+  const std::size_t end = digits_end(line, 0);
+  return end > 0 && end < line.size() && (line[end] == ':' || line[end] == '-') ? end + 1 : 0;
+}
+bool is_path(std::string_view line) {
+  const std::size_t dot = line.rfind('.');
+  return dot != std::string_view::npos && dot > 0 && line.find_first_of(" \t:") == std::string_view::npos;
+}
+/// What a diff, a search or `git blame` puts before the lines that it shows: "+", "src/x.py:12:", "1f3c9e21 (Ann
+/// 2026-03-01 10:00:00 +0100 12)"; 0: nothing.
 std::size_t shown_width(const Lines& lines) {
   const std::string_view own = lines.all[lines.own];
   if (is_in_hunk(lines)) return 1;
+  if (const std::size_t width = number_width(own); width > 0) {
+    std::size_t above = lines.own;
+    while (above > 0 && number_width(lines.all[above]) > 0) --above;
+    return is_path(lines.all[above]) ? width : 0;
+  }
+  constexpr std::size_t kLeastHash = 7;
+  const std::size_t hash = std::min(own.find_first_not_of("^0123456789abcdef"), own.size());
+  const std::size_t close = own.find(") ");
+  if (hash >= kLeastHash && own.substr(hash).starts_with(" (") && close != std::string_view::npos)
+    return is_digit(own[close - 1]) ? close + 1 : 0;
   const std::size_t file = std::min(own.find_first_of(": \t"), own.size());
-  const std::size_t name = own.substr(0, file).rfind('.');
-  if (name == std::string_view::npos || name == 0 || file + 1 >= own.size()) return 0;
-  const std::size_t line = std::min(own.find_first_not_of("0123456789", file + 1), own.size());
+  if (!is_path(own.substr(0, file)) || file + 1 >= own.size()) return 0;
+  const std::size_t line = digits_end(own, file + 1);
   return line > file + 1 && line < own.size() && own[line] == ':' ? line + 1 : 0;
 }
 

@@ -47,6 +47,11 @@ TEST(SourceText, AStringInASourceLineIsNoFailure) {
         "\ttests := []struct {\n\t\tin   string\n\t\twant int\n\t}{\n\t\t{\"%\", 2},\n\t\t{name: \"b\", in: \"%\"},\n",
         "const MESSAGES: &[&str] = &[\n    \"%\",\n];\n", "INSERT INTO messages (id, text) VALUES\n  (1, '%');\n",
         // of a command and of its input
+        "TEXTS = {\n    12: \"%\",\n    13: \"other\",\n}\n", "export const samples = [\n  { id: 1, text: '%' },\n];\n",
+        // of pdb, a search below the name of its file, git blame
+        "> /src/t.py(12)check()\n-> assert '%' in text\n(Pdb) q\n",
+        "src/messages.py\n12:    \"%\",\n13:    \"other\",\n",
+        "1f3c9e21 (Ann 2026-03-01 10:00:00 +0100 12)     \"%\",\n", "awk '/%/ { print FILENAME }' *.log\n",
         "if grep -q \"%\" train.log; then\n", "$ cat log | rg -n -e '%'\n",
         "cat > sample.log <<'EOF'\nepoch 3\n%\nEOF\n./parse sample.log\n"})
     expect_quotation(text);
@@ -61,7 +66,8 @@ TEST(SourceText, OutputBesideSourceIsAFailure) {
         "worker.py:41: retrying\nworker.py:52: RuntimeError: %\n", "logs/job1.log:281:RuntimeError: %\n",
         "--- run1.log\n+++ run2.log\n@@ -1,2 +1,2 @@\n epoch 2\n-epoch 3\n+RuntimeError: %\n",
         "> Hello,\n>   it prints \"%\"\n> and ends.\n", "$ python - <<'EOF'\nimport train\nEOF\nRuntimeError: %\n",
-        "+ cd /work\n+ python train.py\nRuntimeError: %\n", "  1 | RuntimeError: %\n", "worker -3 failed with '%'\n"})
+        "+ cd /work\n+ python train.py\nRuntimeError: %\n", "  1 | RuntimeError: %\n", "`%` on my card\n",
+        "run.log\n12: RuntimeError: %\n13: end\n", "worker -3 failed with '%'\n"})
     expect_failure(text);
 }
 
