@@ -33,7 +33,7 @@ using PrometheusLabels = std::vector<std::pair<std::string, std::string>>;
 
 /// What the labels of a log mean, by their values in its head.
 struct LabelPlan {
-  std::vector<std::string> origins;  ///< those of programs and jobs that tell apart what nothing else does
+  std::vector<std::string> origins;  ///< those of programs and jobs that distinguish what nothing else does
   bool has_pids = true;              ///< false: numbers under the name of a pid are no pids
   bool are_of_processes = false;     ///< all memory in use is that of processes
 };

@@ -27,6 +27,9 @@ namespace {
 
 using Field = DumpReadings::Field;
 
+/// The series are read one by one: no label is known to be that of a process.
+const LabelPlan kNoProcesses{{}, false, false};
+
 /// 768 MiB of memory.
 constexpr std::size_t kMostPoints = 32'000'000;
 
@@ -97,7 +100,8 @@ class PrometheusRange final : public DumpParser<JsonParser> {
     if (!metric) return;
     const auto name =
         std::find_if(labels.begin(), labels.end(), [](const auto& one) { return one.first == "__name__"; });
-    const LogDevice named = owner_of_labels(labels, name == labels.end() ? std::string_view{} : name->second).gpu;
+    const LogDevice named =
+        owner_of_labels(labels, name == labels.end() ? std::string_view{} : name->second, kNoProcesses).gpu;
     const auto [known, fresh] = gpu_of_.try_emplace(device_id(named), static_cast<std::uint32_t>(gpus_.size()));
     if (fresh) gpus_.push_back({named});
     if (const JsonValue* const value = series.find("value")) read_value(*value, *metric, line, known->second, rows);

@@ -48,7 +48,7 @@ TEST(Owners, ZeroIsNoPidUnlessPidsAreCountedFromIt) {
   EXPECT_FALSE(count({"0", "1", "python"}));
 }
 
-TEST(Owners, ANameTellsApartWhatOneOwnerHasAtOneTime) {
+TEST(Owners, ANameDistinguishesWhatOneOwnerHasAtOneTime) {
   const auto apart = [](std::vector<std::string_view> values, std::vector<std::string> owners) {
     std::vector<std::string_view> times;
     for (std::size_t i = 0; i < values.size(); ++i) times.push_back(i < 2 ? "1" : i < 4 ? "2" : i < 6 ? "3" : "4");
@@ -130,6 +130,20 @@ TEST(Owners, TheJobOfAScrapeIsNone) {
     ASSERT_EQ(r.error, "");
     EXPECT_EQ(r.series(), is_scraped ? 1U : 2U);
   }
+}
+
+TEST(Owners, PidsOfAnAnswerOfPrometheusAreNotMerged) {
+  std::string text = R"({"status": "success", "data": {"resultType": "matrix", "result": [)";
+  for (const int pid : {4242, 5151}) {
+    text += fmt::format("{}{{\"metric\": {{\"__name__\": \"gpu_mem_used_mib\", \"pid\": \"{}\"}}, \"values\": [",
+                        pid == 4242 ? "" : ", ", pid);
+    for (int i = 0; i < 20; ++i)
+      text += fmt::format("{}[{}, \"{}\"]", i == 0 ? "" : ", ", 1'772'359'200 + 10 * i, pid + i);
+    text += "]}";
+  }
+  const auto r = read_text(text + "]}}");
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(r.series(), 2U);
 }
 
 TEST(Owners, SamplesWithoutTypesHaveTheirTimes) {
