@@ -523,7 +523,7 @@ bool is_index(const Rows& rows, const ColumnPlan& plan) {
   return numbers_gpus(cells_of(rows, plan.index), times_of(rows, plan), origins_of(rows, plan), plan.time >= 0);
 }
 
-/// Adds columns of programs without a pid that tell apart the rows of one GPU to the series.
+/// Adds columns of programs without a pid that distinguish the rows of one GPU to the series.
 void find_programs(const Rows& rows, ColumnPlan& plan) {
   if (plan.pid >= 0 || !plan.has_header || !plan.wide.empty()) return;
   const std::vector<std::string_view> titles = titles_of(plan);

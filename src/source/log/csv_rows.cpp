@@ -382,22 +382,28 @@ CsvEntry* CsvRows::make_entry(LogRows& rows) {
     position_of_row = position_ = entries_.size();
   }
   OwnerIds ids;
+  std::string origin;
   for (const int c : plan_.series) {
-    if (!ids.origin.empty()) ids.origin += '/';
-    ids.origin += trim(field(c));
+    if (!origin.empty()) origin += '/';
+    origin += trim(field(c));
   }
+  ids.origin = origin;
   const auto text = [&](int column) { return column >= 0 ? trim(field(column)) : std::string_view{}; };
   ids.uuid = text(plan_.uuid);
-  ids.pci_bus_id = pci_address_of(text(plan_.pci));
+  const std::string pci = pci_address_of(text(plan_.pci));
+  ids.pci_bus_id = pci;
   ids.index = text(plan_.index);
   ids.name = text(plan_.device_name);
+  std::string partition;
   if (const std::string_view part = text(plan_.partition); part != "0" && !logtext::is_missing(part))
-    ids.partition = logtext::lower(titles_of(plan_)[static_cast<std::size_t>(plan_.partition)]) + std::string(part);
-  if (position_of_row) ids.index = std::to_string(*position_of_row);
+    partition = logtext::lower(titles_of(plan_)[static_cast<std::size_t>(plan_.partition)]) + std::string(part);
+  ids.partition = partition;
+  const std::string position = position_of_row ? std::to_string(*position_of_row) : std::string();
+  if (position_of_row) ids.index = position;
 
   auto e = std::make_unique<CsvEntry>();
   e->key = key_columns_.size() == 1 ? std::string(field(key_columns_[0])) : key_buffer_;
-  e->device = rows.device(device_of(std::move(ids)));
+  e->device = rows.device(device_of(ids));
   const auto pid = plan_.pid >= 0 ? pid_of(field(plan_.pid)) : std::nullopt;
   begin_series(*e, plan_.further, pid.value_or(0), rows);
   entries_.push_back(std::move(e));

@@ -54,13 +54,12 @@ bool take_id(std::string_view text, FigureOwner& owner) {
 
 }  // namespace
 
-void FigureOwner::come_from(std::string origin) {
+void FigureOwner::come_from(std::string_view origin) {
   if (origin.empty()) return;
-  OwnerIds ids{gpu.uuid, gpu.pci_bus_id, gpu.index ? std::to_string(*gpu.index) : gpu.text, std::move(origin)};
-  ids.name = gpu.name;
-  const std::optional<int> index = gpu.index;
-  gpu = device_of(std::move(ids));
-  gpu.index = index;
+  LogDevice own = std::exchange(gpu, {});
+  const std::string id = own.index ? std::to_string(*own.index) : own.text;
+  gpu = device_of({own.uuid, own.pci_bus_id, id, origin, {}, own.name});
+  gpu.index = own.index;
 }
 
 std::string_view series_text(const JsonValue& object, std::string_view key) {
@@ -91,7 +90,7 @@ class FigureReader::Walk {
         if (!origin.empty()) origin += '/';
         origin += its;
       }
-    owner.come_from(std::move(origin));
+    owner.come_from(origin);
     members(object, {}, owner);
   }
 

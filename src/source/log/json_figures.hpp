@@ -31,7 +31,7 @@ struct FigureOwner {
   /// Whether a key has a pid, even one that cannot be read.
   [[nodiscard]] bool names_process() const { return pid || pid_is_unreadable; }
   /// The machine, job or program is `origin`; empty: unknown.
-  void come_from(std::string origin);
+  void come_from(std::string_view origin);
   /// Whether anything identifies the GPU.
   [[nodiscard]] bool names_gpu() const {
     return gpu.index || !gpu.uuid.empty() || !gpu.pci_bus_id.empty() || !gpu.text.empty();

@@ -13,29 +13,32 @@
 
 namespace vramtrack {
 
-LogDevice device_of(OwnerIds ids) {
+LogDevice device_of(const OwnerIds& ids) {
   LogDevice out;
-  if (logtext::is_missing(ids.uuid)) ids.uuid.clear();
-  const auto named = device_named(ids.index);
-  if (!named && (ids.index.starts_with("GPU-") || ids.index.starts_with("MIG-")))
-    ids.uuid = std::exchange(ids.index, {});
-  out.uuid = std::move(ids.uuid);
-  out.name = std::move(ids.name);
-  if (named) out.index = named->index;
-  const std::string own = !ids.pci_bus_id.empty() ? ids.pci_bus_id
-                          : named                 ? std::to_string(*named->index)
-                                                  : std::move(ids.index);
+  out.name = ids.name;
+  if (!logtext::is_missing(ids.uuid)) out.uuid = ids.uuid;
+  std::string_view own = ids.index;
+  if (auto named = device_named(own))
+    out.index = named->index;
+  else if (own.starts_with("GPU-") || own.starts_with("MIG-"))
+    out.uuid = std::exchange(own, {});
   if (!out.uuid.empty() || ids.origin.empty()) {
-    out.pci_bus_id = std::move(ids.pci_bus_id);
-    if (out.uuid.empty() && out.pci_bus_id.empty() && !named) out.text = own;
+    out.pci_bus_id = ids.pci_bus_id;
+    if (out.uuid.empty() && out.pci_bus_id.empty() && !out.index) out.text = own;
   } else {
-    out.text = ids.origin + (own.empty() ? "" : "/" + own);
+    out.text = ids.origin;
+    const std::string_view within = ids.pci_bus_id.empty() ? own : ids.pci_bus_id;
+    if (!within.empty()) out.text += '/';
+    if (ids.pci_bus_id.empty() && out.index)
+      out.text += std::to_string(*out.index);
+    else
+      out.text += within;
   }
   if (ids.partition.empty()) return out;
   LogDevice part;
   part.name = std::move(out.name);
   part.parent_id = device_id(out);
-  part.text = part.parent_id + '/' + ids.partition;
+  (part.text = part.parent_id + '/') += ids.partition;
   return part;
 }
 

@@ -15,17 +15,17 @@ namespace vramtrack {
 
 /// What the fields of a record say about its GPU. Missing ones stay empty.
 struct OwnerIds {
-  std::string uuid;
-  std::string pci_bus_id;  ///< as pci_address_of() writes it
-  std::string index;       ///< as written: "3", "cuda:1", "GPU-8f1c...", or another id
-  std::string origin;      ///< the machine, job or program; several are joined by '/'
-  std::string partition;   ///< "gi3"
-  std::string name;        ///< of the model
+  std::string_view uuid;
+  std::string_view pci_bus_id;  ///< as pci_address_of() writes it
+  std::string_view index;       ///< as written: "3", "cuda:1", "GPU-8f1c...", or another id
+  std::string_view origin;      ///< the machine, job or program; several are joined by '/'
+  std::string_view partition;   ///< "gi3"
+  std::string_view name;        ///< of the model
 };
 
 /// The GPU that they name: by its UUID, which is unique; else by its address, its number or another id, in this order.
 /// These are unique only within one origin, and an origin without any of them is one GPU.
-LogDevice device_of(OwnerIds ids);
+LogDevice device_of(const OwnerIds& ids);
 
 /// Whether a key in a line of text names its writer: a machine, job, program, thread or GPU ("host", "job_id"). That of
 /// a phase ("split") does not. O(1).
@@ -43,7 +43,7 @@ std::optional<std::uint32_t> pid_of(std::string_view text);
 /// 1, ... with none left out. 0 alone says nothing. O(n log n).
 bool number_programs(std::span<const std::string_view> pids);
 
-/// Whether `values` tell records apart that nothing else does: at most of the times that several records of one of
+/// Whether `values` distinguish records that nothing else does: at most of the times that several records of one of
 /// `owners` share, each of them has another value. So does the name of a program if no pid is beside it, and the job on
 /// a machine; a name that only changes in the course of time does not. All three are those of the same records.
 /// O(n log n).

@@ -159,26 +159,25 @@ LabelOwner owner_of_labels(const PrometheusLabels& labels, std::string_view metr
     out.pid_is_unreadable = !out.pid;
     out.process = first_of(labels_of(labels, ColumnRole::process_name));
   }
-  OwnerIds ids;
-  ids.uuid = uuid_of(labels);
-  ids.pci_bus_id = pci_address_of(first_of(labels_of(labels, ColumnRole::pci)));
-  ids.index = index_of(labels);
-  ids.name = first_of(labels_of(labels, ColumnRole::device_name));
-  ids.partition = partition_of(labels);
-  if (ids.uuid.empty() && ids.pci_bus_id.empty() && ids.index.empty())
-    if (const auto number = gpu_number_in(metric)) ids.index = std::to_string(*number);
-  const bool names_gpu = !ids.uuid.empty() || !ids.pci_bus_id.empty() || !ids.index.empty();
-  const auto add = [&](std::string_view origin) {
-    if (!origin.empty()) (ids.origin += ids.origin.empty() ? "" : "/") += origin;
+  const std::string uuid = uuid_of(labels);
+  const std::string pci = pci_address_of(first_of(labels_of(labels, ColumnRole::pci)));
+  const std::string name = first_of(labels_of(labels, ColumnRole::device_name));
+  const std::string partition = partition_of(labels);
+  std::string index = index_of(labels);
+  if (uuid.empty() && pci.empty() && index.empty())
+    if (const auto number = gpu_number_in(metric)) index = std::to_string(*number);
+  std::string origin;
+  const auto add = [&](std::string_view one) {
+    if (!one.empty()) (origin += origin.empty() ? "" : "/") += one;
   };
-  if (names_gpu) {
+  if (!uuid.empty() || !pci.empty() || !index.empty()) {
     add(host_of(labels));
-    for (const std::string& name : plan.origins) add(label(labels, name));
+    for (const std::string& label_name : plan.origins) add(label(labels, label_name));
   } else {
     for (const auto& [key, value] : labels)
       if (key != "__name__" && key != "job" && !(has_pid && is_of_process(key))) add(value);
   }
-  out.gpu = device_of(std::move(ids));
+  out.gpu = device_of({uuid, pci, index, origin, partition, name});
   return out;
 }
 

@@ -231,7 +231,7 @@ void find_measures(const std::vector<JsonValue>& objects, Survey& out) {
   }
 }
 
-/// Keys of programs without a pid that tell apart the figures of one GPU.
+/// Keys of programs without a pid that distinguish the figures of one GPU.
 void find_programs(const std::vector<JsonValue>& objects, Survey& out) {
   struct Key {
     std::vector<std::string_view> values, times;

@@ -252,21 +252,22 @@ void TextLines::end_held(LogRows& rows, bool at_end) {
 void TextLines::name(TextFigures& out, int gpu) const {
   if (cutter_.pattern()) return cutter_.name(out);
   if (plan_.pid_is_process) out.pid = found_.pid;
+  const std::string_view origin = found_.uuid.empty() ? plan_.origin(found_) : std::string_view{};
+  const bool is_below_heading = gpu < 0 && plan_.heads_name_gpu && origin.empty() && found_.uuid.empty();
+  if (is_below_heading) gpu = head_gpu_;
+  out.is_named = gpu >= 0 || !origin.empty() || !found_.uuid.empty();
+  if (gpu >= 0) out.gpu.index = gpu;
+  if (origin.empty() && found_.uuid.empty()) return;
   OwnerIds ids;
   ids.uuid = found_.uuid;
-  const std::string_view origin = plan_.origin(found_);
-  if (gpu >= 0)
-    ids.index = std::to_string(gpu);
-  else if (plan_.heads_name_gpu && head_gpu_ >= 0 && origin.empty())
-    ids.index = std::to_string(head_gpu_);
-  if (ids.uuid.empty() && !origin.empty()) {
-    if (origin.find(':') != std::string_view::npos) ids.pci_bus_id = pci_address_of(origin);
-    // A number alone, or that of a rank, is that of the GPU.
-    const auto number = logtext::whole_number<int>(origin);
-    if (ids.pci_bus_id.empty()) (number && (gpu < 0 || number == gpu) ? ids.index : ids.origin) = origin;
-  }
-  out.is_named = !ids.uuid.empty() || !ids.pci_bus_id.empty() || !ids.index.empty() || !ids.origin.empty();
-  out.gpu = device_of(std::move(ids));
+  const std::string index = gpu >= 0 ? std::to_string(gpu) : std::string();
+  ids.index = index;
+  const std::string pci = origin.find(':') == std::string_view::npos ? std::string() : pci_address_of(origin);
+  ids.pci_bus_id = pci;
+  // A number alone, or that of a rank, is that of the GPU.
+  const bool is_index = (gpu < 0 && logtext::whole_number<int>(origin)) || origin == index;
+  if (pci.empty()) (is_index ? ids.index : ids.origin) = origin;
+  out.gpu = device_of(ids);
 }
 
 /// Adds the fields of a line to the current reading. If one may span several lines, it ends when another time begins,
