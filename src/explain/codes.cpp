@@ -31,9 +31,10 @@ constexpr struct {
     {"opencl|cl::|cl_|clenqueue|clcreate|clfinish|clflush|clwait", "-6", "outofhostmemory", Shortage::host},
     {"opencl|cl::|cl_|clenqueue|clcreate", "-40", "invalidimagesize", Shortage::piece},
     {"opencl|cl::|cl_|clenqueue|clcreate", "-61", "invalidbuffersize", Shortage::piece},
-    // vulkan_core.h: VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_OUT_OF_DEVICE_MEMORY
+    // vulkan_core.h: VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_OUT_OF_DEVICE_MEMORY, and those of mapping, pools and
+    // fragmentation
     {"vulkan|vkresult|vk::|vk_|vkalloc|vkcreate|vkqueue|vkmap|vkbind|vma", "-1", "outofhostmemory", Shortage::host},
-    {"vulkan|vkresult|vk::|vk_|vkalloc|vkcreate|vkqueue|vkmap|vkbind|vma", "-2", ""},
+    {"vulkan|vkresult|vk::|vk_|vkalloc|vkcreate|vkqueue|vkmap|vkbind|vma", "-2|-5|-12|-1000069000|-1000161000", ""},
     // ze_api.h: ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY, ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
     {"", "70000002", "outofhostmemory", Shortage::host},
     {"", "70000003", ""},
@@ -150,7 +151,16 @@ std::string_view other_code_in(std::string_view line) {
       "kiogpucommandbuffercallbackerror|mtlcommandbuffererror";
   const std::string words = lower(line);
   std::string_view out;
+  std::string_view last;
   for (const Word& word : words_of(words)) {
+    // "vkAllocateMemory failed -10": VK_ERROR_TOO_MANY_OBJECTS.
+    if (begins_any(last, "fail|error|returned|vkalloc") && word.text.size() > 1 && word.text[0] == '-' &&
+        is_all_digits(word.text.substr(1)) && has_any(words, "vkalloc") &&
+        std::none_of(std::begin(kCodes), std::end(kCodes), [&](const auto& code) {
+          return has_any("vkalloc", code.interface) && is_any(word.text, code.numbers);
+        }))
+      out = line.substr(word.begin, word.end - word.begin);
+    last = word.text;
     if (is_code(word.text)) return {};
     if (out.empty() && word.text.size() > kShortest && begins_any(word.text, kPrefixes) && word.text != "cudaerror_t")
       out = line.substr(word.begin, word.end - word.begin);

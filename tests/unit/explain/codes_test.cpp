@@ -30,6 +30,13 @@ TEST(Codes, OfALackOfMemory) {
     EXPECT_TRUE(read_messages(text).empty()) << text;
 }
 
+TEST(Codes, TheValueDecidesNotTheCall) {
+  for (const std::string value : {"-10", "-1000072003"})
+    EXPECT_EQ(other_code_in("vkAllocateMemory failed " + value), value);
+  for (const std::string value : {"-1", "-2", "-12", "-1000069000"})
+    EXPECT_EQ(other_code_in("vkAllocateMemory failed " + value), "");
+}
+
 TEST(Codes, ThatNameAnObjectTooLargeAreALimit) {
   EXPECT_EQ(cause_of("gl: could not allocate the table: clCreateBuffer(-61)"), Cause::limit);
   EXPECT_EQ(cause_of("render: opencl error -40 for the atlas"), Cause::limit);
