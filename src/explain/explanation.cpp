@@ -190,6 +190,12 @@ void retried_with_less(std::vector<Failure>& failures) {
   }
 }
 
+/// After the device's memory has run out, pinning fails, too: with the context, or for what the device should have
+/// held.
+bool is_consequence(const Failure& first, const Failure& later) {
+  return first.wording->role == Role::device && first.went_on.empty() && later.wording->name == "statement_pinned";
+}
+
 /// A failure that the program survived once is survived again, if it is only a warning.
 void survived_before(std::vector<Failure>& failures) {
   const auto words = [](const Failure& f) {
@@ -246,7 +252,9 @@ std::optional<Explanation> explain(std::span<const Message> messages) {
   // The failure that ended the program precedes those it survived, and a known cause precedes an unknown one.
   const auto rank = [](const Failure& f) { return (f.went_on.empty() ? 2 : 0) + (f.cause != Cause::unknown ? 1 : 0); };
   for (std::size_t i = 1; i < out.failures.size(); ++i)
-    if (rank(out.failures[i]) > rank(out.failures[out.decisive])) out.decisive = i;
+    if (rank(out.failures[i]) > rank(out.failures[out.decisive]) &&
+        !is_consequence(out.failures[out.decisive], out.failures[i]))
+      out.decisive = i;
   const HeldGrowth growth = growth_of(out.failures);
   out.events = events_of(out.failures, messages);
   out.growth = growth.words;

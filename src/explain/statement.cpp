@@ -615,8 +615,7 @@ std::string_view around(std::string_view text, Range line) {
 /// Words that name host memory, regardless of what else the line and its neighbours name.
 constexpr std::string_view kOnHost =
     "[host]|bytes on host|page allocation failure|= -1 enomem|mach_vm_map|ulimit -v|bad allocation|cpuallocator|system "
-    "out of "
-    "memory|paging "
+    "out of memory|system is out of memory|add more ram|add ram|more system memory|-xms|-xmx|paging "
     "file is too small|ページング|页面文件太小|_nchwc|killed signal terminated program";
 /// The maximum size of one piece, which is not a figure of free memory.
 constexpr std::string_view kMostInOnePiece =
@@ -717,7 +716,7 @@ Memory memory_of(std::string_view line, std::string_view next, std::string_view 
   if (!is_device && has_word(words, 0, words.size(),
                              "ram|malloc|mkl_malloc|calloc|realloc|posix_memalign|aligned_alloc|mmap|vector|vectors"))
     return Memory::host;
-  if (is_device && !has_any(next, kPinned)) return Memory::device;
+  if (is_device && (has_any(line, "device memory|gpu memory") || !has_any(next, kPinned))) return Memory::device;
   if (has_any(lines, kPinned)) return Memory::pinned;
   if (has_any(lines, kSessions)) return Memory::session;
   if (has_any(next, kOnHost) || has_any(lines, "mach_vm_map")) return Memory::host;

@@ -256,6 +256,26 @@ TEST(Owner, ABracketBehindAnotherWordIsNoRequest) {
   EXPECT_EQ(figure("GPU memory allocation failed (150 MB)", Figure::asked), 150 * kMiB);
 }
 
+TEST(Side, TheMessagesOwnWordsAndAdviceNameIt) {
+  for (const std::string text : {"Couldn't allocate enough memory to render the picture (8790853268 bytes). Lower the "
+                                 "resolution or add more RAM.",
+                                 "It ended with an out of memory error, please allocate more start up memory (-Xms).",
+                                 "The viewer crashed because the entire system is out of memory."})
+    EXPECT_NE(answer(text).find("HOST MEMORY"), std::string::npos) << answer(text);
+  const std::string text =
+      "ERROR: Failed to allocate device memory of size 9289728\nERROR: Aborting (malloc.cpp:195 in "
+      "device_pinned_malloc_())";
+  EXPECT_EQ(answer(text).find("HOST MEMORY"), std::string::npos) << answer(text);
+}
+
+TEST(Side, TheFirstFailureGoesBeforeItsConsequences) {
+  const std::string text =
+      "CudaDeviceAllocator failed to allocate GPU memory 339738624 bytes!! Result = 2\n"
+      "internal error: copy failed, error 700\n\n\n\nwarning: Failed to allocate pinned memory.";
+  EXPECT_EQ(answer(text).find("HOST MEMORY:"), std::string::npos) << answer(text);
+  EXPECT_NE(answer("warning: Failed to allocate pinned memory.").find("HOST MEMORY:"), std::string::npos);
+}
+
 TEST(Advice, WhatTheTextCallsIgnoredIsLeftOut) {
   const auto step = [](const std::string& text) {
     const auto explanation = explain(read_messages(text));
