@@ -510,37 +510,51 @@ std::vector<std::string_view> times_of(const Rows& rows, const ColumnPlan& plan)
   return plan.time >= 0 ? cells_of(rows, plan.time) : std::vector<std::string_view>(rows.size());
 }
 
-/// The machine, job or program of each row; none if no column has one.
-std::vector<std::string> origins_of(const Rows& rows, const ColumnPlan& plan) {
-  std::vector<std::string> out(plan.series.empty() ? 0 : rows.size());
+/// The cells of `columns` of each row, joined; columns below 0 have none.
+std::vector<std::string> joined(const Rows& rows, std::vector<int> columns) {
+  std::erase_if(columns, [](int column) { return column < 0; });
+  std::vector<std::string> out(columns.empty() ? 0 : rows.size());
   for (std::size_t i = 0; i < out.size(); ++i)
-    for (const int column : plan.series) (out[i] += cell(rows[i], column)) += '\n';
+    for (const int column : columns) (out[i] += cell(rows[i], column)) += '\n';
   return out;
 }
 
-/// Whether the index numbers the GPUs, of all rows or of each machine or job.
+/// Whether the index numbers the GPUs, of all rows or of each machine, job or process.
 bool is_index(const Rows& rows, const ColumnPlan& plan) {
-  return numbers_gpus(cells_of(rows, plan.index), times_of(rows, plan), origins_of(rows, plan), plan.time >= 0);
+  std::vector<int> processes = plan.series;
+  processes.insert(processes.end(), {plan.pid, plan.process_name});
+  const RecordOwners owners{joined(rows, plan.series), joined(rows, processes)};
+  return numbers_gpus(cells_of(rows, plan.index), times_of(rows, plan), owners, plan.time >= 0);
 }
 
-/// Adds columns of programs without a pid that distinguish the rows of one GPU to the series.
-void find_programs(const Rows& rows, ColumnPlan& plan) {
-  if (plan.pid >= 0 || !plan.has_header || !plan.wide.empty()) return;
+/// Adds columns to the series that distinguish the rows of one GPU: programs without a pid, and what may be an id
+/// beside a machine or a job.
+void find_ids(const Rows& rows, ColumnPlan& plan) {
+  if (!plan.has_header || !plan.wide.empty()) return;
   const std::vector<std::string_view> titles = titles_of(plan);
-  for (std::size_t i = 0; i < titles.size(); ++i) {
-    if (classify_column(titles[i]).role != ColumnRole::process_name) continue;
-    const auto column = static_cast<int>(i);
-    std::vector<std::string> owners = origins_of(rows, plan);
-    owners.resize(rows.size());
-    for (const int id : {plan.uuid, plan.pci, plan.index, plan.partition})
-      for (std::size_t row = 0; row < rows.size() && id >= 0; ++row) (owners[row] += cell(rows[row], id)) += '\n';
-    if (distinguish(cells_of(rows, column), times_of(rows, plan), owners)) plan.series.push_back(column);
+  const bool has_origin = !plan.series.empty();
+  for (int column = 0; column < static_cast<int>(titles.size()); ++column) {
+    const std::string_view title = titles[static_cast<std::size_t>(column)];
+    const ColumnRole role = classify_column(title).role;
+    const bool is_program = role == ColumnRole::process_name && plan.pid < 0;
+    const bool is_taken = column == plan.time || column == plan.date || column == plan.outer_count ||
+                          column == plan.index || column == plan.partition;
+    const bool is_id = has_origin && !is_taken && (may_be_id(title) || (role == ColumnRole::index && plan.index < 0));
+    if (!is_program && !is_id) continue;
+    const std::vector<std::string_view> values = cells_of(rows, column);
+    if (is_id && !are_few(values)) continue;
+    std::vector<int> owners = plan.series;
+    owners.insert(owners.end(), {plan.uuid, plan.pci, plan.index, plan.partition, plan.pid});
+    std::vector<std::string> of = joined(rows, owners);
+    of.resize(rows.size());
+    if (distinguish(values, times_of(rows, plan), of)) plan.series.push_back(column);
   }
 }
 
 /// Interprets the index column according to its values.
 void resolve_index(const Rows& rows, ColumnPlan& plan, std::vector<std::string>& assumptions) {
   choose_index(rows, plan);
+  find_ids(rows, plan);
   if (plan.index_is_unsure && plan.index >= 0 && plan.partition < 0 && !is_index(rows, plan)) {
     assumptions.push_back(fmt::format(
         "column {} does not number GPUs (its values do not count through them): it is not read; if it does, title it "
@@ -560,7 +574,7 @@ void resolve_index(const Rows& rows, ColumnPlan& plan, std::vector<std::string>&
     if (!is_constant(rows, plan.pid)) plan.series.push_back(plan.pid);
     plan.pid = -1;
   }
-  find_programs(rows, plan);
+  find_ids(rows, plan);
   const int id = plan.uuid >= 0 ? plan.uuid : plan.pci >= 0 ? plan.pci : plan.index;
   const std::vector<std::string_view> ids = cells_of(rows, id);
   std::erase_if(plan.series, [&](int column) {

@@ -114,4 +114,11 @@ bool distinguish(std::span<const std::string_view> values, std::span<const std::
   return several >= kFewest && apart * 3 >= several * 2;
 }
 
+bool are_few(std::span<const std::string_view> values) {
+  constexpr std::size_t kMost = 64;
+  constexpr std::size_t kRepeated = 3;
+  const std::set<std::string_view> different(values.begin(), values.end());
+  return different.size() > 1 && different.size() <= kMost && different.size() * kRepeated <= values.size();
+}
+
 }  // namespace vramtrack

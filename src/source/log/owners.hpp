@@ -50,4 +50,7 @@ bool number_programs(std::span<const std::string_view> pids);
 bool distinguish(std::span<const std::string_view> values, std::span<const std::string_view> times,
                  std::span<const std::string> owners);
 
+/// Whether `values` are few and repeat, as those of an id do and measurements do not. O(n log n).
+bool are_few(std::span<const std::string_view> values);
+
 }  // namespace vramtrack

@@ -363,7 +363,8 @@ LabelPlan plan_labels(std::string_view head, MetricsOf of, bool own_times) {
       if (role == ColumnRole::pid) pids.insert(value), has_pid = true;
       // Beside "instance", the job is that of the scrape.
       const bool may_be = role == ColumnRole::pid || role == ColumnRole::process_name ||
-                          (role == ColumnRole::series && !(key == "job" && has("instance")));
+                          (role == ColumnRole::series && !(key == "job" && has("instance"))) ||
+                          role == ColumnRole::user || may_be_id(key);
       if (!may_be) continue;
       Label& label = labels[key];
       label.values.push_back(value);
@@ -378,7 +379,8 @@ LabelPlan plan_labels(std::string_view head, MetricsOf of, bool own_times) {
   for (const auto& [key, its] : labels) {
     const ColumnRole role = classify_column(key).role;
     const bool names_process = !pids.empty() && out.has_pids;
-    if (role != ColumnRole::series && names_process) continue;
+    if ((role == ColumnRole::pid || role == ColumnRole::process_name) && names_process) continue;
+    if ((may_be_id(key) || role == ColumnRole::user) && !are_few(its.values)) continue;
     if (distinguish(its.values, its.times, its.owners)) out.origins.push_back(key);
   }
   return out;

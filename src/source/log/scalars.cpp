@@ -202,59 +202,71 @@ void find_series_keys(const std::vector<JsonValue>& objects, Survey& out) {
 
 /// Keys such as "gpu" whose numbers do not cycle through GPUs are measures.
 void find_measures(const std::vector<JsonValue>& objects, Survey& out) {
-  std::map<std::string, std::pair<std::string, std::vector<std::vector<std::string>>>> indexes;
-  FigureReader reader(out.keys);
-  const auto owner_of = [&](const JsonValue& object) {
-    std::string owner;
-    for (const std::string& key : out.keys.series) (owner += series_text(object, key)) += '\n';
-    return owner;
+  struct Index {
+    std::string name;  // of the first figure below it
+    std::vector<std::string> values, times;
+    RecordOwners owners;
   };
+  std::map<std::string, Index> indexes;
+  FigureReader reader(out.keys);
   for (const JsonValue& object : objects) {
     const JsonValue* const time = object.find(out.time_key);
+    std::string origin, process;
+    for (const std::string& key : out.keys.series) (origin += series_text(object, key)) += '\n';
+    for (const auto& [key, value] : object.members())
+      if (const ColumnRole role = classify_column(key).role;
+          role == ColumnRole::pid || role == ColumnRole::process_name)
+        (process += series_text(object, key)) += '\n';
     for (const JsonFigure& figure : reader.read(object)) {
       if (figure.owner.unsure_index.empty() || !scalar_metric(figure)) continue;
-      auto& [name, rows] = indexes[figure.owner.unsure_index];
-      if (name.empty()) name = figure.name;
-      if (name == figure.name)
-        rows.push_back({figure.owner.index_text, time != nullptr ? time->text() : std::string(), owner_of(object)});
+      Index& its = indexes[figure.owner.unsure_index];
+      if (its.name.empty()) its.name = figure.name;
+      if (its.name != figure.name) continue;
+      its.values.push_back(figure.owner.index_text);
+      its.times.push_back(time != nullptr ? time->text() : std::string());
+      if (!out.keys.series.empty()) its.owners.origins.push_back(origin);
+      its.owners.processes.push_back(origin + process);
     }
   }
-  for (const auto& [key, of] : indexes) {
-    std::vector<std::string_view> values, times;
-    std::vector<std::string> owners;
-    for (const auto& row : of.second) {
-      values.emplace_back(row[0]);
-      times.emplace_back(row[1]);
-      if (!out.keys.series.empty()) owners.push_back(row[2]);
-    }
-    if (!numbers_gpus(values, times, owners, true)) out.keys.measures.push_back(key);
-  }
+  for (const auto& [key, its] : indexes)
+    if (!numbers_gpus({std::vector<std::string_view>(its.values.begin(), its.values.end())},
+                      {std::vector<std::string_view>(its.times.begin(), its.times.end())}, its.owners, true))
+      out.keys.measures.push_back(key);
 }
 
-/// Keys of programs without a pid that distinguish the figures of one GPU.
-void find_programs(const std::vector<JsonValue>& objects, Survey& out) {
+/// Adds keys to the series that distinguish the figures of one GPU: programs without a pid, and what may be an id
+/// beside a machine or a job.
+void find_ids(const std::vector<JsonValue>& objects, Survey& out) {
   struct Key {
     std::vector<std::string_view> values, times;
     std::vector<std::string> owners;
   };
   std::map<std::string, Key> keys;
   FigureReader reader(out.keys);
+  const bool has_origin = !out.keys.series.empty();
   for (const JsonValue& object : objects) {
     const JsonValue* const time = object.find(out.time_key);
     if (time == nullptr) continue;
     for (const auto& [key, value] : object.members()) {
-      if (classify_column(key).role != ColumnRole::process_name || value.text().empty()) continue;
+      const bool is_program = classify_column(key).role == ColumnRole::process_name;
+      const bool is_id = has_origin && key != out.time_key && key != out.epoch_key && may_be_id(key) &&
+                         std::find(out.keys.series.begin(), out.keys.series.end(), key) == out.keys.series.end();
+      const std::string_view text = series_text(object, key);
+      if ((!is_program && !is_id) || text.empty()) continue;
       for (const JsonFigure& figure : reader.read(object)) {
-        if (figure.owner.names_process() || !scalar_metric(figure)) continue;
+        if ((is_program && figure.owner.names_process()) || figure.name == key || !scalar_metric(figure)) continue;
         Key& its = keys[key];
-        its.values.emplace_back(value.text());
+        its.values.emplace_back(text);
         its.times.emplace_back(time->text());
-        its.owners.push_back(figure.name + ' ' + device_id(figure.owner.gpu));
+        its.owners.push_back(
+            fmt::format("{} {} {}", figure.name, device_id(figure.owner.gpu), figure.owner.pid.value_or(0)));
       }
     }
   }
   for (const auto& [key, its] : keys)
-    if (distinguish(its.values, its.times, its.owners)) out.keys.series.push_back(key);
+    if ((classify_column(key).role == ColumnRole::process_name || are_few(its.values)) &&
+        distinguish(its.values, its.times, its.owners))
+      out.keys.series.push_back(key);
 }
 
 /// The time of an object as text: steps continue across epochs that restart them. REQUIRES: it has the time key.
@@ -352,7 +364,7 @@ Result<Survey> survey(const std::vector<JsonValue>& objects, std::vector<std::st
   if (Status ok = choose_time_key(objects, out, assumptions); !ok) return fail(std::move(ok.error()));
   find_series_keys(objects, out);
   find_measures(objects, out);
-  find_programs(objects, out);
+  find_ids(objects, out);
   const auto look_for = [&](MemoryOf of) {
     out.of = of;
     find_id_key(objects, out);

@@ -415,8 +415,39 @@ bool are_merged(std::span<const double> times_s, std::span<const double> values)
          evenness({times_s.begin(), times_s.end()}) <= kUneven;
 }
 
+namespace {
+
+/// Whether each owner has the same numbers at nearly all times, as a process stays on its GPUs, and all together are
+/// successive small numbers. What is measured changes.
+bool stay_with_owners(std::span<const std::string_view> values, std::span<const std::string_view> times,
+                      std::span<const std::string> owners) {
+  constexpr std::uint64_t kMostGpus = 64;
+  constexpr double kNearlyAll = 0.98;
+  std::set<std::uint64_t> numbers;
+  std::map<std::string_view, std::map<std::string_view, std::set<std::uint64_t>>> at;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto number = logtext::whole_number<std::uint64_t>(values[i]);
+    if (!number || *number >= kMostGpus) return false;
+    numbers.insert(*number);
+    at[owners[i]][times[i]].insert(*number);
+  }
+  if (numbers.size() < 2 || *numbers.rbegin() - *numbers.begin() + 1 != numbers.size()) return false;
+  if (at.size() < 2) return false;
+  std::size_t readings = 0;
+  std::size_t usual = 0;
+  for (const auto& [owner, sets] : at) {
+    std::map<std::set<std::uint64_t>, std::size_t> counts;
+    for (const auto& [time, its] : sets) ++counts[its];
+    usual += logtext::most_frequent(counts)->second;
+    readings += sets.size();
+  }
+  return static_cast<double>(usual) >= kNearlyAll * static_cast<double>(readings);
+}
+
+}  // namespace
+
 bool numbers_gpus(std::span<const std::string_view> values, std::span<const std::string_view> times,
-                  std::span<const std::string> owners, bool has_time) {
+                  const RecordOwners& owners, bool has_time) {
   struct Numbers {
     std::vector<std::string_view> values, times;
     [[nodiscard]] bool counts(bool has_time) const {
@@ -428,15 +459,17 @@ bool numbers_gpus(std::span<const std::string_view> values, std::span<const std:
   const Numbers all{{values.begin(), values.end()}, {times.begin(), times.end()}};
   if (all.counts(has_time)) return true;
   constexpr std::size_t kFewestRows = 4;
-  std::map<std::string_view, Numbers> of_owner;
-  for (std::size_t i = 0; i < owners.size(); ++i) {
-    Numbers& column = of_owner[owners[i]];
+  std::map<std::string_view, Numbers> of_origin;
+  for (std::size_t i = 0; i < owners.origins.size(); ++i) {
+    Numbers& column = of_origin[owners.origins[i]];
     column.values.push_back(values[i]);
     column.times.push_back(times[i]);
   }
-  return of_owner.size() > 1 && std::all_of(of_owner.begin(), of_owner.end(), [&](const auto& of) {
-           return of.second.values.size() >= kFewestRows && of.second.counts(has_time);
-         });
+  if (of_origin.size() > 1 && std::all_of(of_origin.begin(), of_origin.end(), [&](const auto& of) {
+        return of.second.values.size() >= kFewestRows && of.second.counts(has_time);
+      }))
+    return true;
+  return has_time && !owners.processes.empty() && stay_with_owners(values, times, owners.processes);
 }
 
 }  // namespace vramtrack

@@ -75,11 +75,16 @@ bool may_be_id(std::string_view title);
 bool goes_round(std::span<const std::string_view> values, std::span<const std::string_view> times,
                 std::span<const double> used = {});
 
-/// Whether the values of a column number GPUs: they count through them (behaves_like_index()) or go round. Each machine
-/// and job numbers its GPUs from 0: `owners` has the machine or job of the same rows, or is empty, and the values may
-/// do so among the rows of each. `times` as above; `has_time`: they are not empty.
+/// The owners of records: the machine or job of each, and also its process; both empty if no record has one.
+struct RecordOwners {
+  std::vector<std::string> origins, processes;
+};
+
+/// Whether the values of a column number GPUs: they count through them (behaves_like_index()) or go round, among all
+/// records or among those of each machine and job, which numbers its GPUs from 0; or each process stays on its own.
+/// `times` as above; `has_time`: they are not empty.
 bool numbers_gpus(std::span<const std::string_view> values, std::span<const std::string_view> times,
-                  std::span<const std::string> owners, bool has_time);
+                  const RecordOwners& owners, bool has_time);
 
 /// Whether numbers under a title that names machines only repeat the GPUs' ids: each of several goes with an id of its
 /// own, like rocm-smi's "Node ID" per device. `ids` are those of the same rows. Other texts are names. O(rows).

@@ -146,6 +146,55 @@ TEST(Owners, PidsOfAnAnswerOfPrometheusAreNotMerged) {
   EXPECT_EQ(r.series(), 2U);
 }
 
+TEST(Owners, AProcessStaysOnItsGpus) {
+  // Of two processes, one has both GPUs: at each time, the numbers of all do not count.
+  std::string csv = "time,gpu,pid,gpu_mem_used_mib\n", json, busy = "time,gpu,pid,gpu_mem_used_mib\n";
+  for (int i = 0; i < 20; ++i)
+    for (const auto& [gpu, pid] : {std::pair(0, 4242), std::pair(0, 5151), std::pair(1, 4242)}) {
+      csv += fmt::format("2026-03-01 10:00:{:02},{},{},{}\n", i, gpu, pid, 1000 * (gpu + 1) + pid + i);
+      json +=
+          fmt::format("{{\"time\": \"2026-03-01T10:00:{:02}Z\", \"gpu\": {}, \"pid\": {}, \"gpu_mem_used_mib\": {}}}\n",
+                      i, gpu, pid, 1000 * (gpu + 1) + pid + i);
+      if (gpu == 0)
+        busy += fmt::format("2026-03-01 10:00:{:02},{},{},{}\n", i, (7 * i * i + pid) % 37, pid, 1000 + pid + i);
+    }
+  for (const std::string& text : {csv, json}) {
+    const auto r = read_text(text);
+    ASSERT_EQ(r.error, "");
+    EXPECT_EQ(r.of(Metric::process_used, "0", 4242).size(), 20U) << text.substr(0, 40);
+    EXPECT_EQ(r.of(Metric::process_used, "0", 5151).size(), 20U) << text.substr(0, 40);
+    EXPECT_EQ(r.of(Metric::process_used, "1", 4242).size(), 20U) << text.substr(0, 40);
+  }
+  const auto measured = read_text(busy);
+  ASSERT_EQ(measured.error, "");
+  EXPECT_EQ(measured.series(), 2U) << "what the column 'gpu' measures is no number of a GPU";
+}
+
+TEST(Owners, AnIdBesideAMachineDistinguishesItsGpus) {
+  std::string slots = "time,host,slot,loss,gpu_mem_used_mib\n", json, lines;
+  std::string clusters = "time,cluster,host,gpu,gpu_mem_used_mib\n", metrics;
+  for (int i = 0; i < 20; ++i)
+    for (int owner = 0; owner < 4; ++owner) {
+      const int mib = 4000 + 3000 * owner + i;
+      slots +=
+          fmt::format("2026-03-01 10:00:{:02},n{},{},0.{:03},{}\n", i, owner / 2, owner % 2, 100 + 7 * i + owner, mib);
+      json += fmt::format(
+          "{{\"time\": \"2026-03-01T10:00:{:02}Z\", \"host\": \"n{}\", \"slot\": {}, \"gpu_mem_used_mib\": {}}}\n", i,
+          owner / 2, owner % 2, mib);
+      lines += fmt::format("gpu,host=n{},slot={} gpu_mem_used_mib={} {}000000000\n", owner / 2, owner % 2, mib,
+                           1'772'359'200 + i);
+      clusters += fmt::format("2026-03-01 10:00:{:02},c{},n1,{},{}\n", i, owner / 2, owner % 2, mib);
+      metrics += fmt::format("gpu_mem_used_mib{{cluster=\"c{}\",gpu=\"{}\"}} {} {}000\n", owner / 2, owner % 2, mib,
+                             1'772'359'200 + i);
+    }
+  for (const std::string& text : {slots, json, lines, clusters, metrics}) {
+    const auto r = read_text(text);
+    ASSERT_EQ(r.error, "") << text.substr(0, 60);
+    EXPECT_EQ(r.series(), 4U) << text.substr(0, 60);
+    EXPECT_EQ(r.samples.size(), 80U) << text.substr(0, 60);
+  }
+}
+
 TEST(Owners, SamplesWithoutTypesHaveTheirTimes) {
   const auto line = [](std::string_view metric, int mib, int i) {
     return fmt::format("{} {} {}000\n", metric, mib, 1'772'359'200 + 10 * i);

@@ -828,8 +828,8 @@ class Maker {
         return column("process_name", names);
       case 6:
         table.gpus = 4;
-        column("gpu_index", numbers, 2);
-        return column("pid", pids);
+        column(std::array{"gpu_index", "gpu", "card", "device"}[pick(4)], numbers, 2);
+        return pick(2) == 0 ? column("pid", pids) : column("pid", {"4242", "5151", "4242", "777"});  // one on both GPUs
       case 7:
         return column("pci_bus_id", {"0000:17:00.0", "0000:65:00.0", "0000:ca:00.0", "0000:e3:00.0"});
       case 8:
