@@ -111,8 +111,8 @@ std::string frontier_table(const std::vector<Run>& runs) {
     }
   }
   std::string out =
-      "| bar | recall | precision 1:1 | healthy traces alarmed | delay, % of life (median) | minutes left (median) | "
-      "minutes left (10th percentile) |\n|---|---|---|---|---|---|---|\n";
+      "| threshold | recall | precision 1:1 | healthy traces alarmed | delay, % of life (median) | minutes left "
+      "(median) | minutes left (10th percentile) |\n|---|---|---|---|---|---|---|\n";
   for (std::size_t i = 0; i < kBars.size(); ++i)
     out += frontier_line(fmt::format("{:.2f}", kBars[i]), bars[i], leaks, healthy);
   for (std::size_t i = kMarks.size(); i-- > 0;)

@@ -147,7 +147,7 @@ def test_rare_marks_are_not_waited_for(device):
 
 
 def test_before_oom_is_looked_for_more_often_near_the_end(device):
-    """A check comes every 15 s, and a checkpoint that takes 5 s must not wait for the next one."""
+    """Checks run every 15 s, but a checkpoint that takes 5 s must not wait for the next one."""
     job = leaking(device, leak(device), interval_s=2.0, evidence=False)
     verdict = job.watch.verdict()
     low = verdict.oom_in_s.low

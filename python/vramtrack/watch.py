@@ -239,7 +239,7 @@ class Watch:
 
     def epoch(self, collect: bool = True) -> None:
         """Marks the end of an epoch. First collects garbage (tens of milliseconds), so that only persistent memory is counted.
-        collect=False: only makes the mark, which does not count for epoch_growth."""
+        With collect=False, it only sets the mark, which does not count towards epoch_growth."""
         if collect:
             gc.collect()
             used = self._used_now()

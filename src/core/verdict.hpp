@@ -99,7 +99,7 @@ std::string_view to_string(AlertKind kind);
 std::string_view to_string(StallJudgement judgement);
 std::string_view to_string(StallCause cause);
 
-/// A quantity with its uncertainty: 10th, 50th and 90th percentile. low <= mid <= high.
+/// A quantity with its uncertainty: its 10th, 50th and 90th percentiles; low <= mid <= high.
 struct Interval {
   double low = 0;
   double mid = 0;

@@ -130,7 +130,7 @@ Finding Judge::derived_finding(const Derived& derived) const {
   return f;
 }
 
-/// Whether the series rises, whatever the reason: this is likelier than chance, and it continues.
+/// Whether the series is still rising, for whatever reason, and chance is the less likely explanation.
 bool Judge::rises(const Evidence& e) {
   return e.admissible() && (e.probability >= kGrowingProbability || e.noise <= kReportedNoise);
 }

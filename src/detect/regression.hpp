@@ -35,7 +35,7 @@ Fit fit_slope(const Moments& moments);
 /// left, in a t-test with n_e - 2 degrees (Santer et al., J. Geophys. Res. 105, 2000). O(1), about 0.3 us.
 Fit fit_line(const Moments& moments);
 
-/// 10th, 50th and 90th percentile of the slope: slope -+ 1.2816 standard errors.
+/// The 10th, 50th and 90th percentiles of the slope: slope -+ 1.2816 standard errors.
 Interval slope_interval(const Fit& fit);
 
 /// Seconds until the line from `used` reaches `limit`, based on the slope's interval. The late end is at most 100 times

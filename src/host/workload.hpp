@@ -1,5 +1,5 @@
 // What identifies the work of a process besides its command line: its container's image and its Slurm job's name.
-// A program in another image is another program. No daemon is queried, and nothing is executed.
+// The same command in another image counts as another program. No daemon is queried, and nothing is executed.
 #pragma once
 
 #include <cstdint>

@@ -124,8 +124,8 @@ bool open_ring() {
 
 void record_exit();
 
-/// Handlers run in reverse order: this one before the destructors of everything loaded and created so far, which may
-/// take longer than the program did.
+/// Handlers run in reverse order, so this one runs before the destructors of everything loaded and created so far,
+/// which may take longer than the program itself.
 void watch_exit() {
   static bool is_watching = false;  // a forked child inherits the handler
   if (std::exchange(is_watching, true)) return;

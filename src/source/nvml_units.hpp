@@ -14,7 +14,7 @@
 
 namespace vramtrack::nvml {
 
-/// A GPU or a MIG instance: a handle that can be asked for memory.
+/// A GPU or MIG instance: a handle whose memory use can be queried.
 struct Unit {
   Device handle = nullptr;
   std::string uuid;

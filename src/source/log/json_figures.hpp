@@ -114,7 +114,7 @@ enum class MemoryOf : std::uint8_t {
 /// The same for a figure in an object that may identify its owner.
 std::optional<ScalarMetric> scalar_metric(const JsonFigure& figure, MemoryOf of = MemoryOf::gpus);
 
-/// A metric as seen in the beginning of a log.
+/// A metric as seen at the beginning of a log.
 struct ScalarSeen {
   std::string name;
   double most = 0;

@@ -263,8 +263,8 @@ TEST(PredictLinear, AsksForTwoSamples) {
   EXPECT_FALSE(rival->alarming());
 }
 
-// A model loads 12 GiB half an hour after the start and nothing more happens: with the load at the share q of the
-// range the slope is 6 q (1 - q) x 12 GiB/range, and the rule alarms within a minute and for most of the hour after.
+// A model loads 12 GiB half an hour after the start and nothing more happens. If the load is at fraction q of the
+// range, the slope is 6 q (1 - q) x 12 GiB/range, so the rule alarms within a minute and for most of the hour after.
 TEST(PredictLinear, LiesOnAOneTimeLoad) {
   const Heard heard = hear("predict_linear", 24 * kGiB, 3 * kHour, 15, load(2 * kGiB, 12 * kGiB, 1800));
   EXPECT_LE(heard.first_s, 1860);
