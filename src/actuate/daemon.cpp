@@ -149,9 +149,9 @@ int run_actuator(const DaemonOptions& options) {
   if (!server) return failed("cannot answer: " + server.error().message);
   agent::log(Level::notice,
              printable(fmt::format(
-                 "receives alerts on http://{}/api/v1/alerts; {}; state in {}", (*server)->address(),
+                 "listening for alerts at http://{}/api/v1/alerts; {}; state is kept in {}", (*server)->address(),
                  config.act.dry_run ? fmt::format("dry run: nothing is done (pass {} to act)", name_of(Option::enforce))
-                                    : "acts",
+                                    : "actions are enabled",
                  options.folder)));
   agent::notify_supervisor("READY=1");
   const auto period = std::chrono::duration_cast<steady_clock::duration>(from_seconds(config.actuate.poll_seconds));

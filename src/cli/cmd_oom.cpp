@@ -33,7 +33,7 @@ int show(TraceOptions options, Console& console) {
   if (options.files.empty()) {
     const std::string newest = newest_trace();
     if (newest.empty())
-      return trace_failed(console, {"there is no vramtrack.*.trace in this folder; name the trace of a run"});
+      return trace_failed(console, {"there is no vramtrack.*.trace in this folder; pass the trace file of a run"});
     options.files.push_back(newest);
   }
   trace::Symbols symbols;

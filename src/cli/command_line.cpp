@@ -276,7 +276,7 @@ std::string unknown_option_words(const AllDeclared& commands, const CLI::App& co
       if (has_option(*each, name)) others.push_back(each->full_name);
     if (!others.empty()) what += fmt::format("; {} {} it", some_of(others), others.size() == 1 ? "has" : "have");
   }
-  if (has_program) what += "; options of the program come after '--'";
+  if (has_program) what += "; put the program's own options after '--'";
   return what;
 }
 

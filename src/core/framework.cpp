@@ -28,8 +28,8 @@ constexpr std::array kFrameworks = {
 };
 
 constexpr std::string_view kAnyCauses =
-    "memory allocated on every iteration or request and kept: buffers, streams, events, graphs or contexts without "
-    "their free|a cache without a bound|failed requests whose memory is not released on the error path";
+    "memory allocated on every iteration or request and kept: buffers, streams, events, graphs or contexts that are "
+    "never freed|a cache without a bound|failed requests whose memory is not released on the error path";
 constexpr std::string_view kAnyNext =
     "run one iteration or request many times with the same input: a cache stops growing, a leak does not|"
     "compute-sanitizer --tool memcheck --leak-check full names CUDA allocations that are never freed|"

@@ -24,14 +24,16 @@ inline Result<Mark> parse_mark(std::string_view text) {
   if (text.size() > kMostMarkBytes) return fail("a mark can have at most 64 bytes");
   const std::size_t equals = text.rfind('=');
   Mark out{std::string(text.substr(0, equals)), {}};
-  if (out.name.empty()) return fail("a mark needs a name: NAME, which counts by itself, or NAME=NUMBER: step=1200");
+  if (out.name.empty())
+    return fail("a mark needs a name: NAME=NUMBER, for example step=1200, or NAME alone to count automatically");
   if (equals == std::string_view::npos) return out;
   std::uint64_t number = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data() + equals + 1, end, number);
   if (error != std::errc{} || stop != end)
-    return fail("'" + std::string(text.substr(equals + 1)) +
-                "' is not a whole number; write NAME=NUMBER: step=1200, or NAME alone, which counts by itself");
+    return fail(
+        "'" + std::string(text.substr(equals + 1)) +
+        "' is not a whole number; write NAME=NUMBER, for example step=1200, or NAME alone to count automatically");
   out.number = number;
   return out;
 }

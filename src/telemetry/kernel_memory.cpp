@@ -238,7 +238,7 @@ Result<KernelMemory> KernelMemory::open(Options options) {
   std::vector<std::uint32_t> devices;
   if (wanted.nvidia_ioctls && (devices = nvidia_devices(wanted.dev)).empty())
     return fail(
-        fmt::format("there is no device file of NVIDIA's driver here ({}/nvidiactl): its ioctls cannot be "
+        fmt::format("the NVIDIA driver has no device file here (such as {}/nvidiactl), so its ioctls cannot be "
                     "counted",
                     wanted.dev));
   if (present.empty() && devices.empty()) return KernelMemory(std::move(state));

@@ -232,11 +232,12 @@ Conclusion in_pieces(const OomReport& r, const Evidence& e, const Snapshot& snap
 }
 
 Conclusion met_its_limit(const OomReport& r, const Evidence& e) {
-  return {Condition::limit,
-          fmt::format("{} and {} were free on the device: a limit of this process stopped it, {}", e.asked,
-                      format_size(r.device_free_bytes), limit_words(r)),
-          "raise or remove the limit (torch.cuda.set_per_process_memory_fraction, per_process_memory_fraction in "
-          "PYTORCH_ALLOC_CONF, MPS), or use less below it: a smaller batch or sequence, activation checkpointing"};
+  return {
+      Condition::limit,
+      fmt::format("{} and {} were free on the device: a limit of this process stopped it, {}", e.asked,
+                  format_size(r.device_free_bytes), limit_words(r)),
+      "raise or remove the limit (torch.cuda.set_per_process_memory_fraction, per_process_memory_fraction in "
+      "PYTORCH_ALLOC_CONF, MPS), or stay below it with a smaller batch, shorter sequences or activation checkpointing"};
 }
 
 Conclusion used_by_others(const OomReport& r, const Evidence& e) {

@@ -105,7 +105,7 @@ class RunningActuator:
                                         cwd=self.box.work, env=self.env, stdout=subprocess.DEVNULL, stderr=log, restore_signals=False)  # fmt: skip
         log.close()
         def listens():
-            return re.search(r"receives alerts on http://127.0.0.1:(\d+)", self.log()[self.begun:])
+            return re.search(r"listening for alerts at http://127.0.0.1:(\d+)", self.log()[self.begun:])
 
         until(lambda: listens() or self.process.poll() is not None, 20, "starting")
         match = listens()  # again: it may have listened and ended since the log was read

@@ -380,7 +380,7 @@ class Manual(unittest.TestCase):
             return self.run_until(self.UNTIL["vramtrack agent"], line)
         if command == "actuate":
             (self.box.work / "fleet.toml").write_text(self.configuration("docs/actuate.md"))
-            return self.run_until(r"receives alerts on http://127\.0\.0\.1:\d+", line)
+            return self.run_until(r"listening for alerts at http://127\.0\.0\.1:\d+", line)
         if command in ("mark", "silence"):
             with self.program("vramtrack", "agent", says="answers on"):
                 end = time.monotonic() + patience(30)
