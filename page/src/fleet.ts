@@ -2,7 +2,7 @@
 // in common.
 import { ApiError, getFleet, setToken } from "./api";
 import type { Fleet, FleetFinding, FleetJob, FleetLeak } from "./fleet_types";
-import { bytesOf, bytes, duration, eta, moment, percent, printable, rate, seconds } from "./format";
+import { bytesOf, bytes, duration, eta, moment, percent, printable, rate, seconds, zone } from "./format";
 import { badge } from "./parts";
 import { apply, onTheme, theme, toggle } from "./theme";
 import { h, render, type Node_ } from "./vdom";
@@ -140,7 +140,7 @@ function draw(): void {
     h("span", { class: "host" }, "the fleet"),
     h("nav", { "aria-label": "Pages" }),
     h("span", { class: `link ${link}` }, h("span", { class: "dot", "aria-hidden": "true" }), h("span", { class: "words" }, words),
-      f ? h("span", { class: "clock" }, ` ${moment(seconds(f.time), nowS())}`) : null),
+      f ? h("span", { class: "clock" }, ` ${moment(seconds(f.time), nowS())} ${zone(seconds(f.time))}`) : null),
     h("button", { type: "button", onclick: toggle, "aria-label": theme() === "dark" ? "Light colours" : "Dark colours" },
       theme() === "dark" ? "☀" : "☾"),
     trouble ? h("p", { class: "strip trouble", key: "trouble", role: "alert" }, trouble) : null,

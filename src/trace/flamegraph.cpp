@@ -140,7 +140,7 @@ body{{margin:16px;background:var(--bg);color:var(--fg);font:14px/1.45 system-ui,
 h1{{font-size:18px;margin:0}}p{{margin:4px 0 12px;color:var(--dim)}}
 .bar{{display:flex;flex-wrap:wrap;gap:8px 16px;align-items:center;margin-bottom:10px}}
 .bar input,.bar button{{font:inherit;padding:4px 8px;border:1px solid var(--dim);border-radius:4px;background:var(--bg);color:var(--fg)}}
-.key span{{display:inline-block;width:12px;height:12px;border-radius:2px;margin:0 4px 0 10px;vertical-align:-1px}}
+.key span{{display:inline-block;white-space:nowrap}}.key i{{display:inline-block;width:12px;height:12px;border-radius:2px;margin:0 4px 0 10px;vertical-align:-1px}}
 .graph{{position:relative;overflow:hidden}}.f b{{font-weight:600;opacity:.85}}
 details{{margin-top:16px;overflow-x:auto}}summary{{cursor:pointer}}table{{border-collapse:collapse;margin-top:8px}}th,td{{padding:2px 12px 2px 0;text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}}th:first-child,td:first-child{{text-align:left;white-space:normal;overflow-wrap:anywhere}}
 .f{{position:absolute;box-sizing:border-box;height:18px;padding:0 4px;overflow:hidden;white-space:nowrap;text-overflow:ellipsis;font:12px/18px ui-monospace,Menlo,Consolas,monospace;color:var(--text);border-right:1px solid var(--line);border-radius:2px;cursor:pointer}}
@@ -153,7 +153,7 @@ details{{margin-top:16px;overflow-x:auto}}summary{{cursor:pointer}}table{{border
 <div class="bar"><input id="find" type="search" size="24" placeholder="search a file or function" aria-label="search">
 <button id="all" type="button">show all</button>
 <label><input id="only" type="checkbox"> hide allocator and framework frames</label>
-<span class="key"><span class="own"></span>your code<span class="library"></span>libraries<span class="torch"></span>PyTorch<span class="native"></span>native<span class="none"></span>other</span></div>
+<span class="key"><span><i class="own"></i>your code</span><span><i class="library"></i>libraries</span><span><i class="torch"></i>PyTorch</span><span><i class="native"></i>native</span><span><i class="none"></i>other</span></span></div>
 <div id="say" aria-live="polite"></div>
 <div class="graph" style="height:{height}px">
 )";
