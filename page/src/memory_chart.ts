@@ -211,22 +211,23 @@ export class MemoryChart extends Chart<MemoryData> {
           ctx.lineTo(x(d.toS), u.bbox.top + u.bbox.height);
         });
       }
-      let row = 0;
-      for (const mark of d.marks) {
-        const before = mark.atS < d.fromS;
-        const at = before ? u.bbox.left : x(mark.atS);
-        if (at > u.bbox.left + u.bbox.width || (before && !mark.early)) continue;
+      const right = u.bbox.left + u.bbox.width;
+      const shown = d.marks.map((mark) => ({ ...mark, before: mark.atS < d.fromS, at: mark.atS < d.fromS ? u.bbox.left : x(mark.atS) }))
+        .filter((mark) => mark.at <= right && (!mark.before || mark.early));
+      for (const { before, at, colour: name } of shown)
         if (!before)
-          stroke(mark.colour, 1.5, [3, 3], () => {
+          stroke(name, 1.5, [3, 3], () => {
             ctx.moveTo(at, u.bbox.top);
             ctx.lineTo(at, u.bbox.top + u.bbox.height);
           });
-        if (small) continue;
-        const text = before ? mark.early! : mark.text;
+      if (small) return;
+      // Above the lines of all marks.
+      for (const [row, mark] of shown.entries()) {
+        const text = mark.before ? mark.early! : mark.text;
         const wide = ctx.measureText(text).width;
-        const left = at + wide + 8 * ratio > u.bbox.left + u.bbox.width && at - wide - 6 * ratio > u.bbox.left;
-        const top = u.bbox.top + u.bbox.height - (20 + 18 * row++) * ratio;
-        const from = left ? at - wide - 6 * ratio : at + 6 * ratio;
+        const left = mark.at + wide + 8 * ratio > right && mark.at - wide - 6 * ratio > u.bbox.left;
+        const top = u.bbox.top + u.bbox.height - (20 + 18 * row) * ratio;
+        const from = left ? mark.at - wide - 6 * ratio : mark.at + 6 * ratio;
         ctx.fillStyle = colour("paper");
         ctx.globalAlpha = 0.8;
         ctx.fillRect(from - 2 * ratio, top - ratio, wide + 4 * ratio, 15 * ratio);

@@ -24,6 +24,7 @@ struct Engine {
         tokens(figures.get(Figure::tokens)),
         fit(figures.get(Figure::tokens_fit)) {
     if (!total && budget && fraction && *fraction > 0) total = *budget / *fraction;
+    if (!budget && total && fraction) budget = *total * *fraction;
     // The cache grows with the length of the request.
     if (tokens && !fit && needed && kv_cache && *needed > 0) fit = std::floor(*tokens * *kv_cache / *needed);
   }
@@ -34,6 +35,7 @@ struct Engine {
   [[nodiscard]] std::optional<double> short_of() const {
     if (needed && kv_cache) return *needed - *kv_cache;
     if (is_about_length() && kv_cache && *fit > 0) return *kv_cache * (*tokens / *fit - 1);
+    if (!missing && weights && budget && *weights > *budget) return *weights - *budget;
     return missing;
   }
   /// The smallest share that would suffice; 1 and more: the device is too small.
@@ -48,7 +50,10 @@ struct Engine {
     if (!budget) return "";
     std::string out = fmt::format("; vLLM may take {}", size_words(*budget));
     if (fraction && total) out += fmt::format(" ({:.2f} of the device's {})", *fraction, size_words(*total));
-    if (weights) out += fmt::format(", and the model's weights take {} of them", size_words(*weights));
+    if (weights && *weights > *budget)
+      out += fmt::format(", and the model's weights alone take {}", size_words(*weights));
+    else if (weights)
+      out += fmt::format(", and the model's weights take {} of them", size_words(*weights));
     return out;
   }
   [[nodiscard]] std::string share_words() const {

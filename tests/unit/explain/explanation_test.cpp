@@ -703,6 +703,13 @@ TEST(Advice, NoHigherShareForWeightsThatExceedTheDevice) {
                      "GPU memory 23.99 GiB\n");
   };
   EXPECT_NE(of("20.0").next_step.find("raise --gpu-memory-utilization"), std::string::npos);
+  const auto above_the_share = of("23.0");  // 0.96 of the device
+  EXPECT_EQ(above_the_share.cause, Cause::limit);
+  EXPECT_NE(above_the_share.next_step.find("raise --gpu-memory-utilization to 0.96 or more (now 0.90)"),
+            std::string::npos)
+      << above_the_share.next_step;
+  EXPECT_NE(above_the_share.because.find("the model's weights alone take 23.00 GiB"), std::string::npos)
+      << above_the_share.because;
   const auto larger = of("30.0");
   EXPECT_EQ(larger.cause, Cause::too_big);
   EXPECT_EQ(larger.next_step.find("raise"), std::string::npos) << larger.next_step;
