@@ -196,23 +196,43 @@ Status ask_debugger(std::uint32_t pid, const std::string& script) {
       digits);
   const std::size_t length = text.size() - 2 + 1;  // two newlines are written as two characters each; a zero ends it
   if (length > 4096) return fail("the path of its script is too long");
-  const std::string attach = fmt::format("attach {}", pid);
-  const std::string put = fmt::format("set {{char[{}]}} $text = \"{}\"", length, text);
+    // gdb leaves a file of commands at its first error. One that cannot write the vector registers (gdb 13 on a
+    // processor with AMX) could call a function, but not restore what it had changed for that. It does not write an
+    // equal value.
+#ifdef __x86_64__
+  constexpr std::string_view kWritesRegisters =
+      "set $xmm0.v4_int32[0] = $xmm0.v4_int32[0] ^ 1\n"
+      "set $xmm0.v4_int32[0] = $xmm0.v4_int32[0] ^ 1\n";
+#else
+  constexpr std::string_view kWritesRegisters;
+#endif
+  const std::string commands = script + ".gdb";
+  const Status written = write_private(
+      commands, fmt::format("attach {}\n"
+                            "{}"
+                            "sharedlibrary libpython3\n"
+                            "sharedlibrary libc\\.\n"
+                            "set $text = ((void*(*)(void*,unsigned long,int,int,int,long))mmap)(0,4096,3,34,-1,0)\n"
+                            "set {{char[{}]}} $text = \"{}\"\n"
+                            "printf \"vramtrack: %d\\n\", "
+                            "((int(*)(void*,void*))Py_AddPendingCall)((void*)&PyRun_SimpleString,$text)\n"
+                            "detach\n",
+                            pid, kWritesRegisters, length, text));
+  if (!written) return fail(written.error());
   const char* const words[] = {*gdb, "-nx", "-batch", "-iex", "set auto-load off", "-iex", "set debuginfod enabled off",
                                // Loading the symbols of a framework's libraries would take minutes.
-                               "-iex", "set auto-solib-add off", "-iex", "set confirm off", "-ex", attach.c_str(),
-                               "-ex", "sharedlibrary libpython3", "-ex", "sharedlibrary libc\\.", "-ex",
-                               "set $text = ((void*(*)(void*,unsigned long,int,int,int,long))mmap)(0,4096,3,34,-1,0)",
-                               "-ex", put.c_str(), "-ex",
-                               "printf \"vramtrack: %d\\n\", "
-                               "((int(*)(void*,void*))Py_AddPendingCall)((void*)&PyRun_SimpleString,$text)",
-                               "-ex", "detach", nullptr};
+                               "-iex", "set auto-solib-add off", "-iex", "set confirm off", "-x", commands.c_str(),
+                               nullptr};
   auto ran = run_tool(*gdb, words, kDebuggerPatience);
+  ::unlink(commands.c_str());
   if (!ran) return fail(ran.error());
   if (!*ran) return fail(fmt::format("gdb did not finish within {} s and was stopped", kDebuggerPatience.count()));
   const std::string& output = (*ran)->output;
   if (output.find("vramtrack: 0\n") != std::string::npos) return {};
   if (output.find("not permitted") != std::string::npos) return fail(fmt::format("gdb may not stop it{}", kForbidden));
+  if (output.find("extended state") != std::string::npos)
+    return fail(
+        "gdb cannot restore the registers of this processor (AMX), and called nothing: install gdb 14 or newer");
   if (output.find("No symbol") != std::string::npos)
     return fail("gdb does not find the functions of its Python: it is stripped, or is not a CPython");
   return fail(

@@ -41,6 +41,18 @@ def line_of(program):
     return program.stdout.readline()
 
 
+def can_call_functions():
+    """Whether gdb can restore the registers of this processor: gdb 13 cannot where it has AMX."""
+    sleeper = subprocess.Popen(["sleep", "60"])
+    try:
+        said = subprocess.run(["gdb", "-nx", "-batch", "-ex", f"attach {sleeper.pid}", "-ex", "set $xmm0.v4_int32[0] = $xmm0.v4_int32[0] ^ 1"],
+                              capture_output=True, check=False, text=True)  # fmt: skip
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+    return "extended state" not in said.stdout + said.stderr
+
+
 class Attach(unittest.TestCase):
     def setUp(self):
         self.box = Sandbox(BINARY).__enter__()
@@ -272,9 +284,16 @@ class Attach(unittest.TestCase):
             with self.subTest(version):
                 program = self.program("plain", python)
                 self.assertIn("With --inject, gdb stops it for a moment", self.attach(program, code=2))
+                if not can_call_functions():
+                    said = self.attach(program, "--inject", "--duration", "0", "--kept", code=2)
+                    self.assertIn("install gdb 14 or newer", said)
+                    self.assertEqual(self.recording(program), "None")
+                    continue
                 said = self.attach(program, "--inject", "--duration", "0", "--kept")
                 self.assertIn("What keeps tensors:", said)
                 self.assertEqual(self.recording(program), "None")
+        if not can_call_functions():
+            return
         until(lambda: not list(pathlib.Path(self.runtime, "vramtrack-attach").iterdir()), 10)
         done = self.box.run("attach", str(program.pid), "--inject", "--duration", "1s", "--kept", "--output", "job.pickle",
                             env={"XDG_RUNTIME_DIR": self.runtime})  # fmt: skip
