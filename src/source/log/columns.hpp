@@ -74,7 +74,8 @@ struct ColumnPlan {
   int time = -1, date = -1, used = -1, free = -1, total = -1;
   int index = -1, uuid = -1, pci = -1, partition = -1, device_name = -1;
   int pid = -1, process_name = -1, process_kind = -1, user = -1;
-  std::vector<int> series;  ///< further columns that distinguish series
+  std::vector<int> series;          ///< further columns that distinguish series
+  std::vector<int> distinguishing;  ///< those that do so by their values: see find_owner_fields()
   /// Another value in the same row: the allocator's allocated or reserved memory, or how busy the GPU is.
   struct Further {
     int column = -1;

@@ -212,7 +212,7 @@ int find_id(const Rows& rows, const ColumnPlan& plan, bool comma) {
 Result<std::size_t> count_unnamed_gpus(const Rows& rows, std::string_view head, StampReader stamp, bool comma,
                                        ColumnPlan& plan, std::vector<std::string>& assumptions) {
   const bool named = plan.uuid >= 0 || plan.pci >= 0 || plan.partition >= 0 || plan.pid >= 0 || !plan.series.empty() ||
-                     !plan.wide.empty();
+                     !plan.distinguishing.empty() || !plan.wide.empty();
   if (named || (plan.used < 0 && plan.free < 0)) return 1;
   const auto in_order = [&](std::size_t n) {
     if (n > 1) assumptions.push_back(distinguished_by_order(n));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -165,18 +166,6 @@ bool has_no_value_twice(const Rows& rows, int column) {
   for (const auto& row : rows) values.push_back(cell(row, column));
   std::sort(values.begin(), values.end());
   return std::adjacent_find(values.begin(), values.end()) == values.end();
-}
-
-/// If a column of ids differs in every row while time advances, it numbers the rows, not GPUs. If the head is too short
-/// for every series to have had its first reading, the ids do not repeat either, but then time does not advance.
-bool is_row_counter(const Rows& rows, int column, int time) {
-  constexpr std::size_t kRows = 24;
-  constexpr int kReadings = 3;
-  if (rows.size() < kRows) return false;
-  int readings = 1;
-  for (std::size_t i = 1; i < rows.size() && time >= 0 && readings < kReadings; ++i)
-    if (cell(rows[i], time) != cell(rows[i - 1], time)) ++readings;
-  return (time < 0 || readings >= kReadings) && has_no_value_twice(rows, column);
 }
 
 }  // namespace
@@ -521,48 +510,59 @@ std::vector<std::string> joined(const Rows& rows, std::vector<int> columns) {
 
 /// Whether the index numbers the GPUs, of all rows or of each machine, job or process.
 bool is_index(const Rows& rows, const ColumnPlan& plan) {
-  std::vector<int> processes = plan.series;
+  std::vector<int> origins = plan.series;
+  origins.insert(origins.end(), plan.distinguishing.begin(), plan.distinguishing.end());
+  if (plan.partition >= 0) origins.push_back(plan.partition);
+  std::vector<int> processes = origins;
   processes.insert(processes.end(), {plan.pid, plan.process_name});
-  const RecordOwners owners{joined(rows, plan.series), joined(rows, processes)};
+  const RecordOwners owners{joined(rows, origins), joined(rows, processes)};
   return numbers_gpus(cells_of(rows, plan.index), times_of(rows, plan), owners, plan.time >= 0);
 }
 
-/// Adds columns to the series that distinguish the rows of one GPU: programs without a pid, and what may be an id
-/// beside a machine or a job.
-void find_ids(const Rows& rows, ColumnPlan& plan) {
+/// The columns that name the owners of rows beside those of the plan: see find_owner_fields(). If the plan has none,
+/// the order of the rows may: count_unnamed_gpus().
+void find_owner_columns(const Rows& rows, bool comma, ColumnPlan& plan) {
   if (!plan.has_header || !plan.wide.empty()) return;
+  std::vector<int> owners{plan.uuid, plan.pci, plan.index, plan.partition, plan.pid};
+  owners.insert(owners.end(), plan.distinguishing.begin(), plan.distinguishing.end());
+  if (plan.uuid < 0) owners.insert(owners.end(), plan.series.begin(), plan.series.end());  // see device_of()
+  std::erase_if(owners, [](int column) { return column < 0; });
   const std::vector<std::string_view> titles = titles_of(plan);
-  const bool has_origin = !plan.series.empty();
+  std::vector<int> columns;
+  std::vector<HeadField> fields;
   for (int column = 0; column < static_cast<int>(titles.size()); ++column) {
     const std::string_view title = titles[static_cast<std::size_t>(column)];
     const ColumnRole role = classify_column(title).role;
-    const bool is_program = role == ColumnRole::process_name && plan.pid < 0;
     const bool is_taken = column == plan.time || column == plan.date || column == plan.outer_count ||
-                          column == plan.index || column == plan.partition;
-    const bool is_id = has_origin && !is_taken && (may_be_id(title) || (role == ColumnRole::index && plan.index < 0));
-    if (!is_program && !is_id) continue;
-    const std::vector<std::string_view> values = cells_of(rows, column);
-    if (is_id && !are_few(values)) continue;
-    std::vector<int> owners = plan.series;
-    owners.insert(owners.end(), {plan.uuid, plan.pci, plan.index, plan.partition, plan.pid});
-    std::vector<std::string> of = joined(rows, owners);
-    of.resize(rows.size());
-    if (distinguish(values, times_of(rows, plan), of)) plan.series.push_back(column);
+                          std::find(owners.begin(), owners.end(), column) != owners.end();
+    const bool is_program = role == ColumnRole::process_name;
+    if (is_taken || (is_program ? plan.pid >= 0 : owners.empty())) continue;
+    if (!is_program && !may_name_owner(title, cells_of(rows, column))) continue;
+    columns.push_back(column);
+    fields.push_back(cells_of(rows, column));
   }
+  if (columns.empty()) return;
+  HeadRecords records{joined(rows, owners), times_of(rows, plan), {}};
+  records.owners.resize(rows.size());
+  for (const auto& row : rows)
+    records.amounts.push_back(logtext::number_in(cell(row, plan.used >= 0 ? plan.used : plan.free), comma)
+                                  .value_or(std::numeric_limits<double>::quiet_NaN()));
+  for (const std::size_t field : find_owner_fields(std::move(records), fields))
+    plan.distinguishing.push_back(columns[field]);
 }
 
 /// Interprets the index column according to its values.
-void resolve_index(const Rows& rows, ColumnPlan& plan, std::vector<std::string>& assumptions) {
+void resolve_index(const Rows& rows, bool comma, ColumnPlan& plan, std::vector<std::string>& assumptions) {
   choose_index(rows, plan);
-  find_ids(rows, plan);
-  if (plan.index_is_unsure && plan.index >= 0 && plan.partition < 0 && !is_index(rows, plan)) {
+  find_owner_columns(rows, comma, plan);
+  if (plan.index_is_unsure && plan.index >= 0 && !is_index(rows, plan)) {
     assumptions.push_back(fmt::format(
         "column {} does not number GPUs (its values do not count through them): it is not read; if it does, title it "
         "'index'",
         plan.index + 1));
     plan.index = -1;
   }
-  if (plan.index >= 0 && is_row_counter(rows, plan.index, plan.time)) {
+  if (plan.index >= 0 && number_rows(cells_of(rows, plan.index), times_of(rows, plan))) {
     assumptions.emplace_back("the index column numbers the rows: it is not read as a GPU's index");
     if (plan.time < 0 && !plan.clock_lines) {
       plan.time = plan.index;
@@ -574,11 +574,12 @@ void resolve_index(const Rows& rows, ColumnPlan& plan, std::vector<std::string>&
     if (!is_constant(rows, plan.pid)) plan.series.push_back(plan.pid);
     plan.pid = -1;
   }
-  find_ids(rows, plan);
+  find_owner_columns(rows, comma, plan);
   const int id = plan.uuid >= 0 ? plan.uuid : plan.pci >= 0 ? plan.pci : plan.index;
   const std::vector<std::string_view> ids = cells_of(rows, id);
   std::erase_if(plan.series, [&](int column) {
-    return is_row_counter(rows, column, plan.time) || (id >= 0 && repeat_ids(cells_of(rows, column), ids));
+    return number_rows(cells_of(rows, column), times_of(rows, plan)) ||
+           (id >= 0 && repeat_ids(cells_of(rows, column), ids));
   });
 }
 
@@ -715,7 +716,7 @@ Status resolve_columns(const LogHead& head, const Rows& rows, bool comma, Column
         "nvidia-smi --query-compute-apps=timestamp,gpu_uuid,pid,process_name,used_gpu_memory --format=csv -l 1");
   if (Status ok = choose_clock_column(rows, plan, assumptions); !ok) return ok;
   find_clock_lines(head.text, plan);
-  resolve_index(rows, plan, assumptions);
+  resolve_index(rows, comma, plan, assumptions);
   if (Status ok = check_parameters(rows, plan); !ok) return ok;
   // "date,time" in two columns, unless the time column contains the date.
   if (plan.date >= 0 && !rows.empty()) {

@@ -28,7 +28,8 @@ void CsvRows::adopt(ColumnPlan plan) {
        {plan_.time, plan_.date, plan_.outer_count, plan_.used, plan_.free, plan_.total, plan_.index, plan_.uuid,
         plan_.pci, plan_.partition, plan_.pid, plan_.process_name, plan_.device_name, plan_.process_kind, plan_.user})
     last = std::max(last, c);
-  for (const int c : plan_.series) last = std::max(last, c);
+  for (const auto* const columns : {&plan_.series, &plan_.distinguishing})
+    for (const int c : *columns) last = std::max(last, c);
   for (const ColumnPlan::Further& further : plan_.further) last = std::max(last, further.column);
   for (const ColumnPlan::Wide& wide : plan_.wide) {
     last = std::max({last, wide.used, wide.total});
@@ -44,7 +45,8 @@ void CsvRows::adopt(ColumnPlan plan) {
   else if (plan_.index >= 0)
     key_columns_.push_back(plan_.index);
   if (plan_.partition >= 0) key_columns_.push_back(plan_.partition);
-  for (const int c : plan_.series) key_columns_.push_back(c);
+  key_columns_.insert(key_columns_.end(), plan_.series.begin(), plan_.series.end());
+  key_columns_.insert(key_columns_.end(), plan_.distinguishing.begin(), plan_.distinguishing.end());
   if (plan_.pid >= 0) key_columns_.push_back(plan_.pid);
   if (plan_.pid >= 0 && plan_.process_name >= 0) key_columns_.push_back(plan_.process_name);
   entries_.clear();
@@ -382,12 +384,11 @@ CsvEntry* CsvRows::make_entry(LogRows& rows) {
     position_of_row = position_ = entries_.size();
   }
   OwnerIds ids;
-  std::string origin;
-  for (const int c : plan_.series) {
-    if (!origin.empty()) origin += '/';
-    origin += trim(field(c));
-  }
+  std::string origin, share;
+  for (const int c : plan_.series) add_part(origin, trim(field(c)));
+  for (const int c : plan_.distinguishing) add_part(share, trim(field(c)));
   ids.origin = origin;
+  ids.share = share;
   const auto text = [&](int column) { return column >= 0 ? trim(field(column)) : std::string_view{}; };
   ids.uuid = text(plan_.uuid);
   const std::string pci = pci_address_of(text(plan_.pci));
@@ -395,8 +396,8 @@ CsvEntry* CsvRows::make_entry(LogRows& rows) {
   ids.index = text(plan_.index);
   ids.name = text(plan_.device_name);
   std::string partition;
-  if (const std::string_view part = text(plan_.partition); part != "0" && !logtext::is_missing(part))
-    partition = logtext::lower(titles_of(plan_)[static_cast<std::size_t>(plan_.partition)]) + std::string(part);
+  if (plan_.partition >= 0)
+    partition = partition_named(titles_of(plan_)[static_cast<std::size_t>(plan_.partition)], text(plan_.partition));
   ids.partition = partition;
   const std::string position = position_of_row ? std::to_string(*position_of_row) : std::string();
   if (position_of_row) ids.index = position;

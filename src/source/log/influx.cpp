@@ -118,8 +118,12 @@ bool is_of_gpu(const InfluxLine& line) {
 void append_json(std::string_view line, InfluxLine& read, std::string& out) {
   if (read_line(line, read) && is_of_gpu(read) && !read.time.empty()) {
     out.append("{\"timestamp\": ").append(read.time);
-    for (const Member& tag : read.tags) out.append(", ").append(json_string(tag.key)).append(": ").append(tag.value);
-    out.append(", ").append(json_string(read.measurement)).append(": {");
+    std::string measurement = read.measurement;
+    for (const Member& tag : read.tags) {
+      out.append(", ").append(json_string(tag.key)).append(": ").append(tag.value);
+      if (tag.key == measurement) measurement += " fields";
+    }
+    out.append(", ").append(json_string(measurement)).append(": {");
     for (const Member& field : read.fields)
       out.append(&field == &read.fields.front() ? "" : ", ")
           .append(json_string(field.key))

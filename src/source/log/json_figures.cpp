@@ -54,20 +54,51 @@ bool take_id(std::string_view text, FigureOwner& owner) {
 
 }  // namespace
 
-void FigureOwner::come_from(std::string_view origin) {
-  if (origin.empty()) return;
-  LogDevice own = std::exchange(gpu, {});
-  const std::string id = own.index ? std::to_string(*own.index) : own.text;
-  gpu = device_of({own.uuid, own.pci_bus_id, id, origin, {}, own.name});
-  gpu.index = own.index;
+LogDevice FigureOwner::device() const {
+  if (origin.empty() && partition.empty() && share.empty()) return gpu;
+  const std::string id = gpu.index ? std::to_string(*gpu.index) : gpu.text;
+  return device_of({gpu.uuid, gpu.pci_bus_id, id, origin, partition, share, gpu.name});
 }
 
-std::string_view series_text(const JsonValue& object, std::string_view key) {
-  const JsonValue* const value = object.find(key);
+namespace {
+
+/// Whether a member of an object only describes the figures beside it: "labels": {"host": "n1", "gpu": 0}.
+bool describes(std::string_view key, const JsonValue& member) {
+  return member.is_object() && !is_of_something_else(key) &&
+         std::none_of(member.members().begin(), member.members().end(), [](const auto& inner) {
+           using enum ColumnRole;
+           const ColumnRole role = classify_column(inner.first).role;
+           return inner.second.is_object() || inner.second.is_array() || role == used || role == free ||
+                  role == total || role == peak || role == percent || role == busy;
+         });
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string_view>> fields_of(const JsonValue& object, FieldsOf of) {
+  std::vector<std::pair<std::string, std::string_view>> out;
+  for (const auto& [key, value] : object.members()) {
+    if (!value.is_object() && !value.is_array()) out.emplace_back(key, value.text());
+    if (!value.is_object() || (of == FieldsOf::descriptions && !describes(key, value))) continue;
+    for (const auto& [inner, its] : value.members())
+      if (!its.is_object() && !its.is_array()) out.emplace_back(key + std::string(kWithin) + inner, its.text());
+  }
+  return out;
+}
+
+std::string_view key_of(std::string_view name) {
+  const std::size_t at = name.rfind(kWithin);
+  return at == std::string_view::npos ? name : name.substr(at + kWithin.size());
+}
+
+std::string_view series_text(const JsonValue& object, std::string_view name) {
+  const std::size_t at = name.find(kWithin);
+  const JsonValue* value = object.find(name.substr(0, at));
+  if (value != nullptr && at != std::string_view::npos) value = value->find(name.substr(at + kWithin.size()));
   if (value == nullptr) return {};
   if (!value->is_object()) return value->text();
-  for (const std::string_view name : {"name", "hostname", "id", "ip"})
-    if (const JsonValue* const inner = value->find(name); inner != nullptr && !inner->is_object()) return inner->text();
+  for (const std::string_view key : {"name", "hostname", "id", "ip"})
+    if (const JsonValue* const inner = value->find(key); inner != nullptr && !inner->is_object()) return inner->text();
   return {};
 }
 
@@ -79,18 +110,16 @@ class FigureReader::Walk {
     FigureOwner owner;
     identify(object, {}, false, owner);
     // Telegraf: {"name": "nvidia_smi", "tags": {"index": "0"}, "fields": {"memory_used": 4000}}
-    if (const JsonValue* const tags = object.find("tags"); tags != nullptr && tags->is_object()) {
-      identify(*tags, {}, false, owner);
-      const JsonValue* const name = object.find("name");
-      owner.is_gpu |= name != nullptr && (mentions_gpu(name->text()) || name->text().starts_with("nvidia"));
-    }
-    std::string origin(of);
-    for (const std::string& key : keys_.series)
-      if (const std::string_view its = series_text(object, key); !its.empty()) {
-        if (!origin.empty()) origin += '/';
-        origin += its;
-      }
-    owner.come_from(origin);
+    for (const auto& [key, member] : object.members())
+      if (describes(key, member)) identify(member, key, mentions_gpu(key), owner);
+    const JsonValue* const source = object.find("name");
+    owner.is_gpu |= source != nullptr && (mentions_gpu(source->text()) || source->text().starts_with("nvidia"));
+    owner.origin = of;
+    for (const std::string& key : keys_.series) add_part(owner.origin, series_text(object, key));
+    if (!keys_.distinguishing.empty())
+      for (const auto& [name, text] : fields_of(object))
+        if (std::find(keys_.distinguishing.begin(), keys_.distinguishing.end(), name) != keys_.distinguishing.end())
+          add_part(owner.share, text);
     members(object, {}, owner);
   }
 
@@ -100,12 +129,12 @@ class FigureReader::Walk {
     return std::string(above) + std::string(kWithin) + std::string(key);
   }
 
-  /// Whether the values of `key` of the outermost object show that it has no pids.
-  [[nodiscard]] bool is_known(const std::string& name, const std::string& key) const {
-    const auto has = [&](const std::vector<std::string>& keys) {
-      return std::find(keys.begin(), keys.end(), key) != keys.end();
+  /// Whether the values of a field, named as fields_of() does, show that it has no pids.
+  [[nodiscard]] bool has_no_pids(const std::string& name) const {
+    const auto has = [&](const std::vector<std::string>& names) {
+      return std::find(names.begin(), names.end(), name) != names.end();
     };
-    return name.empty() && (has(keys_.series) || has(keys_.measures));
+    return has(keys_.series) || has(keys_.measures);
   }
 
   /// What the members of `object` say about its owner. `in_list`: it is one of several.
@@ -127,18 +156,24 @@ class FigureReader::Walk {
         }
         rank = its_rank;
         owner.is_gpu |= mentions_gpu(key);
-        owner.unsure_index = rank < kSureIndex && !is_id ? its : std::string();
+        owner.index_key = its;
+        owner.is_unsure = rank < kSureIndex && !is_id;
         owner.index_text = value.text();
       } else if (column.role == ColumnRole::uuid) {
         owner.gpu.uuid = value.text();
         owner.is_gpu |= mentions_gpu(key) || owner.gpu.uuid.starts_with("GPU-");
       } else if (column.role == ColumnRole::pci && !pci_address_of(value.text()).empty()) {
         owner.gpu.pci_bus_id = pci_address_of(value.text());
-      } else if (column.role == ColumnRole::pid && !logtext::is_missing(value.text()) && !is_known(name, key)) {
+      } else if (column.role == ColumnRole::pid && !logtext::is_missing(value.text()) &&
+                 !has_no_pids(path(name, key))) {
         owner.pid = pid_of(value.text());
         owner.pid_is_unreadable = !owner.pid;
       } else if (column.role == ColumnRole::process_name) {
         owner.process = value.text();
+      } else if (column.role == ColumnRole::partition) {
+        owner.partition = partition_named(key, value.text());
+      } else if (column.role == ColumnRole::series && in_list) {
+        add_part(owner.origin, value.text());
       } else if (column.role == ColumnRole::device_name && value.is_string() && in_list) {
         owner.gpu.name = value.text();
       }
@@ -154,23 +189,27 @@ class FigureReader::Walk {
     for (const auto& [id, element] : list.members()) {
       FigureOwner& owner = owners.emplace_back(above);
       const bool has_id = !id.empty() && take_id(id, owner);
+      if (!id.empty() && !has_id) add_part(owner.origin, id);  // of a host
       FigureOwner its;
       its.is_gpu = owner.is_gpu;
       if (element.is_object()) identify(element, name, true, its);
       if (!has_id && its.names_gpu()) owner.gpu = its.gpu;
       owner.gpu.name = its.gpu.name;
       owner.is_gpu = its.is_gpu;
-      owner.unsure_index = its.unsure_index;
+      owner.index_key = its.index_key;
+      owner.is_unsure = its.is_unsure;
       owner.index_text = its.index_text;
-      if (its.pid || its.pid_is_unreadable) {
+      add_part(owner.origin, its.origin);
+      if (!its.partition.empty()) owner.partition = its.partition;
+      if (its.names_process()) {
         owner.pid = its.pid;
         owner.pid_is_unreadable = its.pid_is_unreadable;
         owner.process = its.process;
-      } else if (!has_id && !its.names_gpu()) {
+      } else if (id.empty() && !its.names_any()) {
         owner.by_position = true;
       }
       ids.insert(owner.by_position ? std::string()
-                                   : device_id(owner.gpu) + ' ' + std::to_string(owner.pid.value_or(0)));
+                                   : device_id(owner.device()) + ' ' + std::to_string(owner.pid.value_or(0)));
       if (!owner.gpu.name.empty()) names.insert(owner.gpu.name);
     }
     // Ids count only if they distinguish all elements. Names alone do so if no two are equal.
@@ -178,22 +217,25 @@ class FigureReader::Walk {
     const bool by_name = owners.size() > 1 && names.size() == owners.size();
     for (std::size_t i = 0; i < owners.size(); ++i) {
       FigureOwner& owner = owners[i];
-      if (owner.by_position || !by_id) {
+      const bool is_only_one = owners.size() == 1 && above.names_any();
+      if ((owner.by_position || !by_id) && is_only_one) {
+        owner.gpu = above.gpu;
+        owner.by_position = above.by_position;
+      } else if (owner.by_position || !by_id) {
         LogDevice gpu;
         gpu.name = owner.gpu.name;
         owner.gpu = gpu;
         owner.by_position = !by_name;
+        owner.in_list_of = owners.size();
         if (!by_name) {
           owner.gpu.index = static_cast<int>(i);
         } else if (!take_id(gpu.name, owner)) {
           owner.gpu.text = gpu.name;
         }
       }
-      // The host, job or run of the enclosing list.
-      if (!above.gpu.text.empty() && owner.gpu.text != above.gpu.text) {
-        if (owner.by_position && owners.size() == 1) owner.gpu.index.reset();
-        owner.come_from(above.gpu.text);
-      }
+      // What the enclosing element is: a host, a job, a run, a GPU with partitions.
+      if (above.names_gpu() && device_id(owner.gpu) != device_id(above.gpu))
+        add_part(owner.origin, device_id(above.gpu));
       const JsonValue& element = list.members()[i].second;
       element.is_object() ? members(element, name, owner) : value(element, name, {}, owner);
     }
@@ -206,6 +248,16 @@ class FigureReader::Walk {
              FigureOwner ignored;
              return take_id(member.first, ignored) && !member.second.is_string();
            });
+  }
+
+  /// Whether the keys of `object` name machines, jobs or GPUs, since it is below "hosts", "models" or "devices".
+  static bool has_names_for_keys(std::string_view key, const JsonValue& object) {
+    if (!key.ends_with('s')) return false;
+    const std::string_view one = key.substr(0, key.size() - 1);
+    const ColumnRole role = classify_column(one).role;
+    if (!names_owner(role) && !names_origin(one)) return false;
+    return !object.members().empty() && std::all_of(object.members().begin(), object.members().end(),
+                                                    [](const auto& member) { return member.second.is_object(); });
   }
 
   void members(const JsonValue& object, const std::string& name, const FigureOwner& owner) {
@@ -226,7 +278,7 @@ class FigureReader::Walk {
       if (is_of_something_else(key)) continue;
       FigureOwner of = owner;
       of.is_gpu |= mentions_gpu(key);
-      if (member.is_array() || has_ids_for_keys(member)) {
+      if (member.is_array() || has_ids_for_keys(member) || has_names_for_keys(key, member)) {
         list_above_ = above;
         list_key_ = key;
         elements(member, path(name, key), of);
@@ -254,6 +306,7 @@ class FigureReader::Walk {
         FigureOwner of = owner;
         of.gpu.index = static_cast<int>(i);
         of.by_position = true;
+        of.in_list_of = parts.size();
         text(parts[i], name, keys, of);
       }
     }

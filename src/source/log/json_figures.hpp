@@ -19,22 +19,29 @@ namespace vramtrack {
 
 /// The owner of a figure, according to the enclosing objects and lists.
 struct FigureOwner {
-  LogDevice gpu;             ///< missing fields stay empty
-  bool is_gpu = false;       ///< a key names a GPU, or an id is a GPU's
-  bool by_position = false;  ///< the index is the position in a list
-  std::string unsure_index;  ///< the keys that lead to the index, if they may also lead to a measure ("gpu")
-  std::string index_text;    ///< the text of the index
+  LogDevice gpu;               ///< within the origin; missing fields stay empty
+  std::string origin;          ///< the machine, job or program; several are joined by '/'
+  std::string partition;       ///< see OwnerIds
+  std::string share;           ///< see OwnerIds
+  bool is_gpu = false;         ///< a key names a GPU, or an id is a GPU's
+  bool by_position = false;    ///< the index is the position in a list
+  std::size_t in_list_of = 0;  ///< the length of that list
+  std::string index_key;       ///< the keys that lead to the index
+  bool is_unsure = false;      ///< they may also lead to a measure ("gpu")
+  std::string index_text;      ///< the text of the index
   std::optional<std::uint32_t> pid;
   bool pid_is_unreadable = false;  ///< a key of a pid has another value
   std::string process;             ///< its name
 
   /// Whether a key has a pid, even one that cannot be read.
   [[nodiscard]] bool names_process() const { return pid || pid_is_unreadable; }
-  /// The machine, job or program is `origin`; empty: unknown.
-  void come_from(std::string_view origin);
+  /// The device that all of it names.
+  [[nodiscard]] LogDevice device() const;
   /// Whether anything identifies the GPU.
-  [[nodiscard]] bool names_gpu() const {
-    return gpu.index || !gpu.uuid.empty() || !gpu.pci_bus_id.empty() || !gpu.text.empty();
+  [[nodiscard]] bool names_gpu() const { return has_id(gpu); }
+  /// Whether anything identifies the GPU or its machine, job or program.
+  [[nodiscard]] bool names_any() const {
+    return names_gpu() || !origin.empty() || !partition.empty() || !share.empty();
   }
 };
 
@@ -51,12 +58,25 @@ struct JsonFigure {
 
 /// What the keys of a log turn out to mean.
 struct FigureKeys {
-  std::vector<std::string> measures;  ///< the keys that lead to what looks like an index but is a measure
-  std::vector<std::string> series;    ///< keys of the outermost object that distinguish programs or machines
+  std::vector<std::string> measures;        ///< the keys that lead to what looks like an index but is a measure
+  std::vector<std::string> series;          ///< keys of the outermost object that distinguish programs or machines
+  std::vector<std::string> distinguishing;  ///< those that do so by their values, as fields_of() names them
 };
 
-/// The writer according to the member `key` of `object`: its text, or the name within it ("host": {"name": "node7"}).
-std::string_view series_text(const JsonValue& object, std::string_view key);
+/// The writer according to a field of `object`, named as fields_of() does: its text, or the name within it ("host":
+/// {"name": "node7"}).
+std::string_view series_text(const JsonValue& object, std::string_view name);
+/// The last key of such a name.
+std::string_view key_of(std::string_view name);
+
+/// Which objects in an object fields_of() looks into.
+enum class FieldsOf : std::uint8_t {
+  all,
+  descriptions,  ///< those that only describe the figures beside them: "labels": {"host": "n1", "gpu": 0}
+};
+
+/// The texts and numbers of an object and of objects in it, by name: "labels > host". Views into `object`.
+std::vector<std::pair<std::string, std::string_view>> fields_of(const JsonValue& object, FieldsOf of = FieldsOf::all);
 
 /// Finds the figures of one object after another. Not thread-safe.
 class FigureReader {
@@ -136,6 +156,7 @@ struct ScalarUse {
   std::optional<Metric> allocator{};  ///< allocated or reserved by the program's allocator
   std::uint64_t capacity_bytes = 0;   ///< of the GPU, if bytes and percentages together determine it
   std::uint64_t most_free_bytes = 0;  ///< see GpuMemory
+  bool is_numbered = false;           ///< the name contains `gpu`
 };
 
 /// Chooses one used metric per GPU (two if a program's allocator gives both allocated and reserved), or the free memory

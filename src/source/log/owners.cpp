@@ -1,45 +1,59 @@
 #include "source/log/owners.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
 #include <map>
 #include <set>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "source/log/columns.hpp"
 #include "source/log/text.hpp"
+#include "source/log/unnamed_gpus.hpp"
 
 namespace vramtrack {
+
+void add_part(std::string& id, std::string_view part) {
+  if (part.empty()) return;
+  if (!id.empty()) id += '/';
+  id += part;
+}
+
+std::string partition_named(std::string_view title, std::string_view value) {
+  if (value == "0" || logtext::is_missing(value)) return {};
+  return logtext::lower(title) + std::string(value);
+}
 
 LogDevice device_of(const OwnerIds& ids) {
   LogDevice out;
   out.name = ids.name;
   if (!logtext::is_missing(ids.uuid)) out.uuid = ids.uuid;
   std::string_view own = ids.index;
+  std::string origin(ids.origin);
   if (auto named = device_named(own))
     out.index = named->index;
   else if (own.starts_with("GPU-") || own.starts_with("MIG-"))
     out.uuid = std::exchange(own, {});
-  if (!out.uuid.empty() || ids.origin.empty()) {
+  if (out.uuid.empty()) add_part(origin, ids.share);
+  if (!out.uuid.empty() || origin.empty()) {
     out.pci_bus_id = ids.pci_bus_id;
     if (out.uuid.empty() && out.pci_bus_id.empty() && !out.index) out.text = own;
   } else {
-    out.text = ids.origin;
-    const std::string_view within = ids.pci_bus_id.empty() ? own : ids.pci_bus_id;
-    if (!within.empty()) out.text += '/';
-    if (ids.pci_bus_id.empty() && out.index)
-      out.text += std::to_string(*out.index);
-    else
-      out.text += within;
+    out.text = origin;
+    const std::string number = out.index ? std::to_string(*out.index) : std::string(own);
+    add_part(out.text, ids.pci_bus_id.empty() ? number : ids.pci_bus_id);
   }
-  if (ids.partition.empty()) return out;
-  LogDevice part;
-  part.name = std::move(out.name);
-  part.parent_id = device_id(out);
-  (part.text = part.parent_id + '/') += ids.partition;
-  return part;
+  std::string part(ids.partition);
+  if (!out.uuid.empty()) add_part(part, ids.share);
+  if (part.empty()) return out;
+  LogDevice its;
+  its.name = std::move(out.name);
+  its.parent_id = its.text = device_id(out);
+  add_part(its.text, part);
+  return its;
 }
 
 namespace {
@@ -63,6 +77,11 @@ std::unordered_set<std::string> titles_of(std::initializer_list<ColumnRole> role
 }
 
 }  // namespace
+
+bool names_owner(ColumnRole role) {
+  using enum ColumnRole;
+  return role == series || role == user || role == index || role == partition || role == uuid || role == pci;
+}
 
 bool names_origin(std::string_view key) {
   static const std::unordered_set<std::string> known = [] {
@@ -97,28 +116,226 @@ bool number_programs(std::span<const std::string_view> pids) {
   return !numbers.empty() && *numbers.rbegin() + 1 == numbers.size();
 }
 
-bool distinguish(std::span<const std::string_view> values, std::span<const std::string_view> times,
-                 std::span<const std::string> owners) {
-  constexpr std::size_t kFewest = 3;
-  std::map<std::pair<std::string_view, std::string_view>, std::vector<std::string_view>> shared;
-  for (std::size_t i = 0; i < values.size(); ++i)
-    if (!times[i].empty()) shared[{owners[i], times[i]}].push_back(values[i]);
-  std::size_t several = 0;
-  std::size_t apart = 0;
-  for (auto& [of, its] : shared) {
-    if (its.size() < 2) continue;
-    ++several;
-    std::sort(its.begin(), its.end());
-    apart += std::adjacent_find(its.begin(), its.end()) == its.end() ? 1U : 0U;
-  }
-  return several >= kFewest && apart * 3 >= several * 2;
+bool may_name_owner(std::string_view title, std::span<const std::string_view> values) {
+  if (names_owner(classify_column(title).role) || may_be_id(title)) return true;
+  return !counted_by(title).empty() &&
+         std::none_of(values.begin(), values.end(), [](std::string_view value) { return logtext::number_in(value); });
 }
 
-bool are_few(std::span<const std::string_view> values) {
-  constexpr std::size_t kMost = 64;
+bool number_rows(std::span<const std::string_view> ids, std::span<const std::string_view> times) {
+  constexpr std::size_t kRows = 24;
+  constexpr int kReadings = 3;
+  if (ids.size() < kRows) return false;
+  int readings = 1;
+  for (std::size_t i = 1; i < ids.size() && readings < kReadings; ++i) readings += times[i] != times[i - 1] ? 1 : 0;
+  if (readings < kReadings && !times.front().empty()) return false;
+  return std::set<std::string_view>(ids.begin(), ids.end()).size() == ids.size();
+}
+
+namespace {
+
+/// A field of few values, by the number of the value in each record.
+struct NumberedField {
+  std::size_t at = 0;           ///< position among the fields
+  bool all_have_digits = true;  ///< "B7", "3": words are as often the phases of a program
+  std::vector<std::uint32_t> values;
+};
+
+constexpr std::size_t kMostValues = 64;
+
+/// nullopt unless the values are few and repeat, as those of an id do and measurements do not.
+std::optional<NumberedField> number_values(std::size_t at, const HeadField& field) {
   constexpr std::size_t kRepeated = 3;
-  const std::set<std::string_view> different(values.begin(), values.end());
-  return different.size() > 1 && different.size() <= kMost && different.size() * kRepeated <= values.size();
+  NumberedField out;
+  out.at = at;
+  std::unordered_map<std::string_view, std::uint32_t> numbers;
+  for (const std::string_view value : field) {
+    out.all_have_digits &= value.find_first_of("0123456789") != std::string_view::npos;
+    out.values.push_back(numbers.try_emplace(value, static_cast<std::uint32_t>(numbers.size())).first->second);
+    if (numbers.size() > kMostValues) return std::nullopt;
+  }
+  if (numbers.size() < 2 || numbers.size() * kRepeated > field.size()) return std::nullopt;
+  return out;
+}
+
+/// The records of a head, by owner and time.
+class SharedTimes {
+ public:
+  explicit SharedTimes(const HeadRecords& records) {
+    std::unordered_map<std::string_view, std::uint32_t> owners;
+    std::map<std::pair<std::uint32_t, std::string_view>, std::size_t> group_of;
+    std::vector<std::uint32_t> times;  // of each owner
+    for (std::size_t i = 0; i < records.owners.size(); ++i) {
+      if (records.times[i].empty() || std::isnan(records.amounts[i])) continue;
+      const auto owner = owners.try_emplace(records.owners[i], static_cast<std::uint32_t>(owners.size())).first->second;
+      times.resize(owners.size());
+      const auto [group, is_new] = group_of.try_emplace({owner, records.times[i]}, groups_.size());
+      if (is_new) groups_.push_back({owner, times[owner]++, {}});
+      groups_[group->second].records.emplace_back(i, records.amounts[i]);
+    }
+    std::erase_if(groups_, [](const Group& group) { return group.records.empty(); });
+    for (const Group& group : groups_) shared_ += group.has_several() ? 1U : 0U;
+  }
+
+  /// Whether one owner has different amounts at several times.
+  [[nodiscard]] bool exist() const { return shared_ >= kFewest; }
+
+  /// Whether each of the values, of each owner, occurs at most times between its first and its last.
+  [[nodiscard]] bool stay(const std::vector<std::uint64_t>& values) const {
+    constexpr std::size_t kPresentPercent = 75;
+    struct Span {
+      std::uint32_t first = 0, last = 0, times = 0;
+    };
+    std::map<std::pair<std::uint32_t, std::uint64_t>, Span> spans;
+    for (const Group& group : groups_)
+      for (const auto& [record, amount] : group.records) {
+        const auto [its, is_new] = spans.try_emplace({group.owner, values[record]}, Span{group.time, group.time, 1});
+        if (is_new || its->second.last == group.time) continue;
+        its->second.last = group.time;
+        ++its->second.times;
+      }
+    std::size_t present = 0;
+    std::size_t all = 0;
+    for (const auto& [of, span] : spans) {
+      present += span.times;
+      all += span.last - span.first + 1;
+    }
+    return present * 100 >= all * kPresentPercent;
+  }
+
+  /// Whether, at most of the times that one owner's amounts share, no value has two of them.
+  [[nodiscard]] bool are_distinguished(const std::vector<std::uint64_t>& values) const {
+    std::size_t apart = 0;
+    for (const Group& group : groups_) {
+      if (!group.has_several()) continue;
+      std::map<std::uint64_t, double> amounts;
+      apart +=
+          std::all_of(group.records.begin(), group.records.end(),
+                      [&](const auto& record) {
+                        return amounts.try_emplace(values[record.first], record.second).first->second == record.second;
+                      })
+              ? 1U
+              : 0U;
+    }
+    return apart * 3 >= shared_ * 2;
+  }
+
+ private:
+  static constexpr std::size_t kFewest = 3;
+
+  struct Group {
+    std::uint32_t owner = 0;
+    std::uint32_t time = 0;  ///< 0, 1, 2, ...: of that owner
+    std::vector<std::pair<std::size_t, double>> records;
+    [[nodiscard]] bool has_several() const {
+      return std::any_of(records.begin(), records.end(),
+                         [&](const auto& record) { return record.second != records.front().second; });
+    }
+  };
+  std::vector<Group> groups_;
+  std::size_t shared_ = 0;  ///< groups with several amounts
+};
+
+/// The records of a head in order, whose owners are asked in turn, each at a time of its own.
+class Turns {
+ public:
+  explicit Turns(const HeadRecords& records) {
+    std::unordered_map<std::string_view, std::size_t> last;
+    for (std::size_t i = 0; i < records.owners.size(); ++i) {
+      if (std::isnan(records.amounts[i])) continue;
+      const auto [its, is_new] = last.try_emplace(records.owners[i], i);
+      if (!is_new) steps_.push_back({its->second, i, std::abs(records.amounts[i] - records.amounts[its->second])});
+      its->second = i;
+    }
+    for (const Step& step : steps_) path_ += step.length;
+    records_ = &records;
+  }
+
+  /// Whether the values take turns, and the amounts of each keep to a level of its own: their paths together are many
+  /// times shorter than those of the owners.
+  [[nodiscard]] bool keep_to_levels(const std::vector<std::uint64_t>& values) const {
+    constexpr std::size_t kFewest = 16;
+    constexpr double kShorter = 8;
+    if (steps_.size() < kFewest) return false;
+    std::size_t turns = 0;
+    for (const Step& step : steps_) turns += values[step.from] != values[step.to] ? 1U : 0U;
+    if (turns * 2 < steps_.size()) return false;
+    std::map<std::pair<std::string_view, std::uint64_t>, double> last;
+    double path = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double amount = records_->amounts[i];
+      if (std::isnan(amount)) continue;
+      const auto [its, is_new] = last.try_emplace({records_->owners[i], values[i]}, amount);
+      path += std::abs(amount - its->second);
+      its->second = amount;
+    }
+    return path_ > kShorter * path;
+  }
+
+ private:
+  struct Step {
+    std::size_t from = 0, to = 0;  ///< records of one owner
+    double length = 0;
+  };
+  std::vector<Step> steps_;
+  double path_ = 0;
+  const HeadRecords* records_ = nullptr;
+};
+
+/// The values of several fields as one.
+std::vector<std::uint64_t> joined(std::span<const NumberedField> fields, std::span<const std::size_t> chosen) {
+  std::vector<std::uint64_t> out(fields.front().values.size());
+  for (const std::size_t field : chosen)
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = out[i] * (kMostValues + 1) + fields[field].values[i];
+  return out;
+}
+
+/// The smallest set of fields whose values together are `right`, the first of several; empty: there is none.
+template <class Right>
+std::vector<std::size_t> smallest_set(std::span<const NumberedField> fields, const Right& right) {
+  constexpr std::size_t kMostFields = 4;
+  std::vector<std::size_t> chosen;
+  const auto complete = [&](const auto& self, std::size_t from, std::size_t missing) -> bool {
+    if (missing == 0) return right(joined(fields, chosen));
+    for (std::size_t i = from; i + missing <= fields.size(); ++i) {
+      chosen.push_back(i);
+      if (self(self, i + 1, missing - 1)) return true;
+      chosen.pop_back();
+    }
+    return false;
+  };
+  for (std::size_t size = 1; size <= std::min(kMostFields, fields.size()); ++size)
+    if (complete(complete, 0, size)) return chosen;
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::size_t> find_owner_fields(HeadRecords records, std::span<const HeadField> fields) {
+  constexpr std::size_t kMostTried = 8;
+  std::vector<std::size_t> out;
+  while (true) {  // some owners may need other fields than most do
+    const SharedTimes shared(records);
+    const Turns turns(records);
+    std::vector<NumberedField> may_be;
+    for (std::size_t i = 0; i < fields.size() && may_be.size() < kMostTried; ++i) {
+      if (std::find(out.begin(), out.end(), i) != out.end()) continue;
+      auto field = number_values(i, fields[i]);
+      if (field &&
+          (shared.exist() ? shared.stay({field->values.begin(), field->values.end()}) : field->all_have_digits))
+        may_be.push_back(std::move(*field));
+    }
+    const std::vector<std::size_t> found = smallest_set(may_be, [&](const std::vector<std::uint64_t>& values) {
+      return shared.exist() ? shared.are_distinguished(values) && shared.stay(values) : turns.keep_to_levels(values);
+    });
+    if (found.empty()) break;
+    for (const std::size_t one : found) {
+      out.push_back(may_be[one].at);
+      for (std::size_t i = 0; i < records.owners.size(); ++i) (records.owners[i] += '\n') += fields[may_be[one].at][i];
+    }
+  }
+  std::sort(out.begin(), out.end());
+  return out;
 }
 
 }  // namespace vramtrack

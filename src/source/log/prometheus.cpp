@@ -122,6 +122,9 @@ class Prometheus final : public DumpParser<LineReader> {
     return scale;
   }
   [[nodiscard]] bool processes_only() const override { return labels_.are_of_processes; }
+  [[nodiscard]] std::string_view needs_file_order() const override {
+    return own_times_ ? std::string_view{} : "its samples have no times of their own";
+  }
 
  private:
   struct Series {
@@ -153,6 +156,7 @@ class Prometheus final : public DumpParser<LineReader> {
     if (own_times_) {
       const auto time = read_time(sample.time);
       if (!time) return rows.skip(rows.line, "no time since 1970 after the value (in ms; in OpenMetrics, in seconds)");
+      rows.row_time(*time);
       if (is_of_process(series)) return set_of_process(time, series, bytes, rows);
       return readings_.set_at(*time, series.owner.gpu, series.metric.field, bytes, rows);
     }
@@ -316,74 +320,31 @@ Status check_labels(std::string_view head, MetricsOf of, bool own_times) {
 
 /// What the labels mean, by their values. `own_times`: as above.
 LabelPlan plan_labels(std::string_view head, MetricsOf of, bool own_times) {
-  struct Label {
-    std::vector<std::string_view> values, times;
-    std::vector<std::string> owners;
-  };
-  LabelPlan out;
-  std::map<std::string, Label, std::less<>> labels;  // that may be those of programs
-  std::set<std::string> pids;
-  std::map<std::string_view, bool> is_read;                                    // by name
-  std::deque<std::string> texts;                                               // of the values
-  std::map<std::string_view, std::pair<PrometheusLabels, std::string>> known;  // by the text of all labels
-  bool are_of_processes = true;
-  std::string scrape = "1";
-  std::size_t scrapes = 1;
+  std::vector<LabelledSample> samples;
+  std::map<std::string_view, bool> is_read;             // by name
+  std::map<std::string_view, PrometheusLabels> labels;  // by their text
+  std::deque<std::string> scrapes{"0"};                 // in place of times
   while (!head.empty()) {
     Sampled sample;
     const std::string_view line = trim(logtext::take_line(head));
     if (line.empty()) continue;
     if (line.front() == '#' || !cut_sample(line, sample)) {
-      scrape = std::to_string(++scrapes);
+      scrapes.push_back(std::to_string(scrapes.size()));
       continue;
     }
     const auto [read, fresh] = is_read.try_emplace(sample.name);
     if (fresh) {
       const auto metric = gpu_metric(sample.name, of);
-      const bool is_in_use = metric && is_memory_in_use(metric->field);
-      const bool is_of_exporter = exporters::Mapping::known().find(std::string(sample.name)).has_value();
-      are_of_processes &= !is_in_use || !is_of_exporter;
-      read->second = is_in_use && !is_of_exporter;
+      read->second = metric && is_memory_in_use(metric->field);
     }
-    if (!read->second) continue;
-    const auto its = known.try_emplace(sample.labels).first;
-    if (its->second.second.empty()) {
-      its->second.first = read_labels(sample.labels);
-      its->second.second = device_id(owner_of_labels(its->second.first, sample.name).gpu);
-    }
-    const auto has = [&](std::string_view key) {
-      return std::any_of(its->second.first.begin(), its->second.first.end(),
-                         [&](const auto& label) { return label.first == key; });
-    };
-    if (!own_times) texts.push_back(scrape);
-    const std::string_view time = own_times ? sample.time : std::string_view(texts.back());
-    bool has_pid = false;
-    for (const auto& [key, value] : its->second.first) {
-      const ColumnRole role = classify_column(key).role;
-      if (role == ColumnRole::pid) pids.insert(value), has_pid = true;
-      // Beside "instance", the job is that of the scrape.
-      const bool may_be = role == ColumnRole::pid || role == ColumnRole::process_name ||
-                          (role == ColumnRole::series && !(key == "job" && has("instance"))) ||
-                          role == ColumnRole::user || may_be_id(key);
-      if (!may_be) continue;
-      Label& label = labels[key];
-      label.values.push_back(value);
-      label.times.push_back(time);
-      label.owners.push_back(std::string(sample.name) + ' ' + its->second.second);
-    }
-    are_of_processes &= has_pid;
+    logtext::Decimal number;
+    if (!read->second || !logtext::read_decimal(sample.value, number)) continue;
+    const auto [its, is_new] = labels.try_emplace(sample.labels);
+    if (is_new) its->second = read_labels(sample.labels);
+    samples.push_back(
+        {sample.name, &its->second, own_times ? sample.time : std::string_view(scrapes.back()), number.value()});
   }
-  const std::vector<std::string_view> numbers(pids.begin(), pids.end());
-  out.has_pids = !number_programs(numbers);
-  out.are_of_processes = out.has_pids && !pids.empty() && are_of_processes;
-  for (const auto& [key, its] : labels) {
-    const ColumnRole role = classify_column(key).role;
-    const bool names_process = !pids.empty() && out.has_pids;
-    if ((role == ColumnRole::pid || role == ColumnRole::process_name) && names_process) continue;
-    if ((may_be_id(key) || role == ColumnRole::user) && !are_few(its.values)) continue;
-    if (distinguish(its.values, its.times, its.owners)) out.origins.push_back(key);
-  }
-  return out;
+  return vramtrack::plan_labels(samples, true);
 }
 
 /// The first metric that is named as the host's memory; empty: none.
@@ -481,8 +442,11 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
 }  // namespace
 
 const LogFormatInfo prometheus_log_format{
-    "prometheus", "while sleep 15; do date; curl -s node:9400/metrics; done > gpu.prom (dcgm-exporter and others)",
-    recognise,    make,
-    nullptr,      false};
+    "prometheus",
+    "while sleep 15; do date; curl -s node:9400/metrics; done > gpu.prom (dcgm-exporter and others)",
+    recognise,
+    make,
+    each_line_is_a_record,
+    false};
 
 }  // namespace vramtrack

@@ -1,6 +1,11 @@
 #include "source/log/prometheus_metric.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "core/exporters.hpp"
 #include "core/pci_address.hpp"
@@ -137,6 +142,8 @@ std::string partition_of(const PrometheusLabels& labels) {
   for (const std::string& name : names)
     if (const std::string_view its = label(labels, name); !its.empty() && its != kMissing)
       return "gi" + std::string(its);
+  for (const auto& [key, value] : labels)
+    if (classify_column(key).role == ColumnRole::partition) return partition_named(key, value);
   return {};
 }
 
@@ -166,18 +173,64 @@ LabelOwner owner_of_labels(const PrometheusLabels& labels, std::string_view metr
   std::string index = index_of(labels);
   if (uuid.empty() && pci.empty() && index.empty())
     if (const auto number = gpu_number_in(metric)) index = std::to_string(*number);
-  std::string origin;
-  const auto add = [&](std::string_view one) {
-    if (!one.empty()) (origin += origin.empty() ? "" : "/") += one;
-  };
+  std::string origin, share;
   if (!uuid.empty() || !pci.empty() || !index.empty()) {
-    add(host_of(labels));
-    for (const std::string& label_name : plan.origins) add(label(labels, label_name));
+    origin = host_of(labels);
+    for (const std::string& label_name : plan.distinguishing) add_part(share, label(labels, label_name));
   } else {
     for (const auto& [key, value] : labels)
-      if (key != "__name__" && key != "job" && !(has_pid && is_of_process(key))) add(value);
+      if (key != "__name__" && key != "job" && !(has_pid && is_of_process(key))) add_part(origin, value);
+    if (std::find(plan.distinguishing.begin(), plan.distinguishing.end(), "job") != plan.distinguishing.end())
+      add_part(share, label(labels, "job"));
   }
-  out.gpu = device_of({uuid, pci, index, origin, partition, name});
+  out.gpu = device_of({uuid, pci, index, origin, partition, share, name});
+  return out;
+}
+
+LabelPlan plan_labels(std::span<const LabelledSample> samples, bool may_have_pids) {
+  LabelPlan out;
+  std::set<std::string_view> pids;
+  out.are_of_processes = true;
+  for (const LabelledSample& sample : samples) {
+    const std::vector<std::string_view> its = labels_of(*sample.labels, ColumnRole::pid);
+    pids.insert(its.begin(), its.end());
+    out.are_of_processes &= !its.empty() && !exporters::Mapping::known().find(std::string(sample.metric));
+  }
+  const std::vector<std::string_view> numbers(pids.begin(), pids.end());
+  out.has_pids = may_have_pids && !number_programs(numbers);
+  const bool has_process = out.has_pids && !pids.empty();
+  out.are_of_processes &= has_process;
+
+  HeadRecords records;
+  std::vector<std::string_view> names;
+  std::map<std::string_view, HeadField> fields;
+  std::map<std::pair<std::string_view, const PrometheusLabels*>, std::string> owners;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const LabelledSample& sample = samples[i];
+    std::string& owner = owners[{sample.metric, sample.labels}];
+    if (owner.empty()) {
+      const LabelOwner its = owner_of_labels(*sample.labels, sample.metric, out);
+      owner = fmt::format("{} {} {}", sample.metric, device_id(its.gpu), its.pid.value_or(0));
+    }
+    records.owners.push_back(owner);
+    records.times.push_back(sample.time);
+    records.amounts.push_back(sample.amount);
+    for (const auto& [key, value] : *sample.labels) {
+      if (key == "__name__" || (has_process && is_of_process(key))) continue;
+      const auto [field, is_new] = fields.try_emplace(key, samples.size());
+      if (is_new) names.push_back(field->first);
+      field->second[i] = value;
+    }
+  }
+  const auto is_program = [](std::string_view key) {
+    const ColumnRole role = classify_column(key).role;
+    return role == ColumnRole::series || role == ColumnRole::user || role == ColumnRole::process_name;
+  };
+  std::stable_partition(names.begin(), names.end(), is_program);
+  std::vector<HeadField> in_order;
+  for (const std::string_view name : names) in_order.push_back(std::move(fields[name]));
+  for (const std::size_t field : find_owner_fields(std::move(records), in_order))
+    out.distinguishing.emplace_back(names[field]);
   return out;
 }
 

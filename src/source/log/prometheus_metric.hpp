@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,9 +34,9 @@ using PrometheusLabels = std::vector<std::pair<std::string, std::string>>;
 
 /// What the labels of a log mean, by their values in its head.
 struct LabelPlan {
-  std::vector<std::string> origins;  ///< those of programs and jobs that distinguish what nothing else does
-  bool has_pids = true;              ///< false: numbers under the name of a pid are no pids
-  bool are_of_processes = false;     ///< all memory in use is that of processes
+  std::vector<std::string> distinguishing;  ///< those that distinguish what nothing else does: see find_owner_fields()
+  bool has_pids = true;                     ///< false: numbers under the name of a pid are no pids
+  bool are_of_processes = false;            ///< all memory in use is that of processes
 };
 
 /// Whose the memory of a sample is.
@@ -51,5 +52,16 @@ struct LabelOwner {
 /// If no label names a GPU, the number in the name of the metric does ("gpu1_mem_used_mib"). The metrics of known
 /// exporters that are read are those of whole GPUs, also if a label names a process.
 LabelOwner owner_of_labels(const PrometheusLabels& labels, std::string_view metric = {}, const LabelPlan& plan = {});
+
+/// A sample of memory in use. Views into the text of the log.
+struct LabelledSample {
+  std::string_view metric;
+  const PrometheusLabels* labels = nullptr;
+  std::string_view time;  ///< as written, or another text that is the same for the samples of one scrape
+  double amount = 0;
+};
+
+/// What the labels of these samples mean. `may_have_pids`: see LabelPlan. O(samples x labels).
+LabelPlan plan_labels(std::span<const LabelledSample> samples, bool may_have_pids);
 
 }  // namespace vramtrack

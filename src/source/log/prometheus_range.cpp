@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <tuple>
 #include <unordered_map>
 
@@ -27,16 +28,13 @@ namespace {
 
 using Field = DumpReadings::Field;
 
-/// The series are read one by one: no label is known to be that of a process.
-const LabelPlan kNoProcesses{{}, false, false};
-
 /// 768 MiB of memory.
 constexpr std::size_t kMostPoints = 32'000'000;
 
 struct Point {
   Timestamp time;
   std::uint64_t bytes = 0;
-  std::uint32_t gpu = 0;
+  std::uint32_t gpu = 0;  ///< position of its series, until the GPUs are known
   Field field = Field::used;
 };
 
@@ -67,6 +65,7 @@ class PrometheusRange final : public DumpParser<JsonParser> {
   }
 
   void finish(LogRows& rows) override {
+    find_gpus();
     std::sort(points_.begin(), points_.end(), earlier);
     for (const Point& point : points_)
       readings_.set_at(point.time, gpus_[point.gpu].named, point.field, point.bytes, rows);
@@ -89,6 +88,11 @@ class PrometheusRange final : public DumpParser<JsonParser> {
     [[nodiscard]] bool has(Field field) const { return (fields & (1U << static_cast<unsigned>(field))) != 0; }
   };
 
+  struct Series {
+    std::string metric;  ///< its name; empty: the query is an expression
+    PrometheusLabels labels;
+  };
+
   void read_object(const JsonValue& series, std::uint64_t line, LogRows& rows) override {
     const JsonValue* const named_by = series.find("metric");
     if (named_by == nullptr || !named_by->is_object())
@@ -100,13 +104,43 @@ class PrometheusRange final : public DumpParser<JsonParser> {
     if (!metric) return;
     const auto name =
         std::find_if(labels.begin(), labels.end(), [](const auto& one) { return one.first == "__name__"; });
-    const LogDevice named =
-        owner_of_labels(labels, name == labels.end() ? std::string_view{} : name->second, kNoProcesses).gpu;
-    const auto [known, fresh] = gpu_of_.try_emplace(device_id(named), static_cast<std::uint32_t>(gpus_.size()));
-    if (fresh) gpus_.push_back({named});
-    if (const JsonValue* const value = series.find("value")) read_value(*value, *metric, line, known->second, rows);
+    const auto at = static_cast<std::uint32_t>(series_.size());
+    for (const auto& [key, value] : labels) rows.keeps_text(key.size() + value.size());
+    series_.push_back({name == labels.end() ? std::string() : name->second, std::move(labels)});
+    if (const JsonValue* const value = series.find("value")) read_value(*value, *metric, line, at, rows);
     if (const JsonValue* const values = series.find("values"))
-      for (const auto& [ignored, pair] : values->members()) read_value(pair, *metric, line, known->second, rows);
+      for (const auto& [ignored, pair] : values->members()) read_value(pair, *metric, line, at, rows);
+  }
+
+  /// Finds the GPUs by the labels of all series, and puts them into the points. No label is known to be that of a
+  /// process.
+  void find_gpus() {
+    constexpr std::size_t kMostPlanned = 100'000;
+    std::sort(points_.begin(), points_.end(), earlier);
+    const std::size_t every = points_.size() / kMostPlanned + 1;  // of the times
+    std::deque<std::string> times;
+    std::vector<LabelledSample> samples;
+    for (std::size_t i = 0; i < points_.size(); ++i) {
+      const Point& point = points_[i];
+      if (i == 0 || point.time != points_[i - 1].time) times.push_back(std::to_string(times.size()));
+      const bool is_in_use = point.field == Field::used || point.field == Field::percent || point.field == Field::free;
+      const Series& series = series_[point.gpu];
+      if (is_in_use && times.size() % every == 0)
+        samples.push_back({series.metric, &series.labels, times.back(), static_cast<double>(point.bytes)});
+    }
+    const LabelPlan plan = plan_labels(samples, false);
+    std::unordered_map<std::string, std::uint32_t> gpu_of;
+    std::vector<std::uint32_t> gpu_of_series;
+    for (const Series& series : series_) {
+      const LogDevice named = owner_of_labels(series.labels, series.metric, plan).gpu;
+      const auto [known, fresh] = gpu_of.try_emplace(device_id(named), static_cast<std::uint32_t>(gpus_.size()));
+      if (fresh) gpus_.push_back({named});
+      gpu_of_series.push_back(known->second);
+    }
+    for (Point& point : points_) {
+      point.gpu = gpu_of_series[point.gpu];
+      gpus_[point.gpu].fields |= 1U << static_cast<unsigned>(point.field);
+    }
   }
 
   /// The meaning from the name; an expression such as max by (gpu) (...) has no name and is read as used memory.
@@ -136,10 +170,10 @@ class PrometheusRange final : public DumpParser<JsonParser> {
     return metric;
   }
 
-  void read_value(const JsonValue& pair, const PrometheusMetric& metric, std::uint64_t line, std::uint32_t gpu,
+  void read_value(const JsonValue& pair, const PrometheusMetric& metric, std::uint64_t line, std::uint32_t series,
                   LogRows& rows) {
     Point point;
-    point.gpu = gpu;
+    point.gpu = series;
     point.field = metric.field;
     if (!read_point(pair, metric.unit_bytes, point)) {
       const bool missing = is_pair(pair) && pair.members()[1].second.text() == "NaN";
@@ -151,13 +185,12 @@ class PrometheusRange final : public DumpParser<JsonParser> {
           fmt::format("{}: more than {} million values, the most that can be put in order of time; query a "
                       "shorter time or a longer step",
                       rows.file(), kMostPoints / 1'000'000));
-    gpus_[gpu].fields |= 1U << static_cast<unsigned>(metric.field);
     points_.push_back(point);
   }
 
   std::uint64_t unit_ = 0;
   std::vector<Gpu> gpus_;
-  std::unordered_map<std::string, std::uint32_t> gpu_of_;
+  std::vector<Series> series_;
   std::vector<Point> points_;
   std::vector<std::string> other_;
 };

@@ -55,10 +55,7 @@ std::optional<std::uint64_t> total_of_message(std::string_view line) {
 SeriesId LogRows::intern(const SeriesKey& key) {
   const SeriesId id = catalog_.intern(key);
   keeps_text(0);
-  if (last_of_.size() <= index_of(id)) {
-    last_of_.resize(index_of(id) + 1, kNever);
-    bytes_of_.resize(index_of(id) + 1, 0);
-  }
+  if (series_.size() <= index_of(id)) series_.resize(index_of(id) + 1);
   return id;
 }
 
@@ -108,7 +105,7 @@ SeriesId LogRows::device_series(std::size_t device) {
 }
 
 bool LogRows::has_samples(std::size_t device) const {
-  const auto sampled = [this](SeriesId series) { return last_of_[index_of(series)] != kNever; };
+  const auto sampled = [this](SeriesId series) { return series_[index_of(series)].last != kNever; };
   const Device& d = devices_[device];
   return (d.used && sampled(*d.used)) || std::any_of(processes_.begin(), processes_.end(), [&](const Process& p) {
            return p.device == device && p.has_series && sampled(p.series);
@@ -118,7 +115,7 @@ bool LogRows::has_samples(std::size_t device) const {
 /// The time that add() will give a sample of the device in the same row.
 Timestamp LogRows::event_time(Timestamp time, std::size_t device) const {
   const Device& d = devices_[device];
-  const Timestamp last = d.used ? last_of_[index_of(*d.used)] : kNever;
+  const Timestamp last = d.used ? series_[index_of(*d.used)].last : kNever;
   time += shift_;
   if (time >= last) return time;
   return last - time <= kClockJitter ? last : newest_ + step_;
@@ -197,9 +194,9 @@ std::optional<std::uint64_t> LogRows::used_of_percent(Timestamp time, std::size_
 
 bool LogRows::counts_percent() const {
   bool has_any = false;
-  for (std::size_t i = 0; i < last_of_.size(); ++i) {
+  for (std::size_t i = 0; i < series_.size(); ++i) {
     const SeriesKey& key = catalog_.key(SeriesId{static_cast<std::uint32_t>(i)});
-    if (last_of_[i] == kNever || is_fact(key.metric)) continue;
+    if (series_[i].last == kNever || is_fact(key.metric)) continue;
     const auto on =
         std::find_if(devices_.begin(), devices_.end(), [&](const Device& d) { return d.id == key.device_id; });
     if (on == devices_.end() || !on->in_percent) return false;
@@ -292,7 +289,41 @@ void LogRows::exceeds_capacity(SeriesId series, std::uint64_t bytes) {
     if (d.used == series && d.total_bytes == 0) d.over_bytes = std::max(d.over_bytes, bytes);
 }
 
+bool LogRows::SeriesState::is_merged(bool counts) const {
+  constexpr std::uint64_t kFewest = 3;
+  constexpr std::uint64_t kOften = 3;
+  constexpr std::uint64_t kSeldom = 10;
+  if (shared < kFewest || shared * kOften < times || times < kFewest) return false;
+  constexpr auto kMinute = std::chrono::minutes{1};
+  const bool are_minutes =
+      first.time_since_epoch() % kMinute == Duration{} && last.time_since_epoch() % kMinute == Duration{};
+  const bool are_apart =
+      are_minutes ? last - first >= static_cast<std::int64_t>(times - 1) * 60 * kSureGap : close * kSeldom <= times;
+  if (counts || are_apart) return true;
+  // What grows, or wavers, does not go back by as much from one time to the next as it goes forth at each.
+  constexpr double kAsMuch = 0.75;
+  if (std::abs(within) * 5 < path * 3) return false;
+  const double back = -static_cast<double>(between) / static_cast<double>(within);
+  return back > kAsMuch && back < 1 / kAsMuch;
+}
+
+std::string LogRows::merged() const {
+  if (are_events_) return {};
+  const bool counts = scale_ && scale_->counts_steps();
+  for (std::size_t i = 0; i < series_.size(); ++i) {
+    const SeriesKey& key = catalog_.key(SeriesId{static_cast<std::uint32_t>(i)});
+    if (is_fact(key.metric) || !series_[i].is_merged(counts)) continue;
+    return fmt::format(
+        "GPU {}{} often has several amounts at one {}: these readings are of several GPUs or programs that cannot be "
+        "told apart{}; record what names each, such as the index or uuid of its GPU, its host or its pod",
+        key.device_id, key.pid != 0 ? fmt::format(", pid {},", key.pid) : std::string(), counts ? scale_->step : "time",
+        counts ? ", or of phases of one" : "");
+  }
+  return {};
+}
+
 void LogRows::warn_at_end() {
+  if (std::string why = merged(); !why.empty()) warn(std::move(why));
   for (const Device& d : devices_)
     if (d.over_bytes > 0)
       warn(fmt::format("{}{}: up to {} are in use, more than the {} that {} says; give the memory of the whole GPU",
@@ -430,7 +461,7 @@ void LogRows::limit_of_program(std::string_view message, const std::string& devi
   }
   // Memory that the limit does not count comes on top: a process has a context, and a device has other programs.
   if (counted) {
-    const std::uint64_t bytes = bytes_of_[index_of(*counted)];
+    const std::uint64_t bytes = series_[index_of(*counted)].bytes;
     wall.capacity_bytes += bytes - std::min(bytes, limit->held_bytes);
   }
   // A traceback repeats its message.
@@ -544,7 +575,7 @@ void LogRows::resume(Timestamp time, SeriesId series) {
 }
 
 Timestamp LogRows::out_of_order(Timestamp time, SeriesId series) {
-  const Timestamp last = last_of_[index_of(series)];
+  const Timestamp last = series_[index_of(series)].last;
   if (time >= last) {
     // Another series was ahead: the rows interleave loosely, or the file lists one series after another.
     disorder_ = std::max(disorder_, newest_ - time);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <optional>
 #include <string>
@@ -86,6 +87,13 @@ class LogRows {
   /// Whether all amounts so far are on the scale of percentages.
   [[nodiscard]] bool counts_percent() const;
   [[nodiscard]] const std::string& device_id(std::size_t device) const { return devices_[device].id; }
+  /// Why some readings are of several owners that nothing tells apart: a series often has several amounts at one time,
+  /// although its times are further apart than they are written. Empty: none are. Samples of one GPU within the same
+  /// second, or the same minute, are not such readings, nor are those of one step, unless they alternate between
+  /// levels.
+  [[nodiscard]] std::string merged() const;
+  /// The readings are events of one program, several of which may have one time.
+  void expect_events() { are_events_ = true; }
 
   // --- processes ---
   /// A process listed on a device. `has_bytes` false: its memory is unknown (no series is made). The same pid under
@@ -128,6 +136,7 @@ class LogRows {
     if (!lost_.empty()) resume(time, series);
     if (watch_) watch_->see(time, series);
     time += shift_;
+    const Timestamp written = time;
     if (time < newest_) {
       time = out_of_order(time, series);
     } else {
@@ -136,9 +145,7 @@ class LogRows {
         newest_ = time;
       }
     }
-    Timestamp& last = last_of_[index_of(series)];
-    if (time > last) last = time;
-    bytes_of_[index_of(series)] = bytes;
+    series_[index_of(series)].take(time, bytes, time == written);
     samples.push_back({time, series, bytes});
     if (!limits_.empty()) exceeds_limit(time, series, bytes);
     if (bytes > most_bytes_) exceeds_capacity(series, bytes);
@@ -247,6 +254,42 @@ class LogRows {
     std::optional<double> ran_out_s;  ///< last seen before an out-of-memory message about it
     std::optional<double> killed_s;   ///< last seen before the host was reported to have killed it
   };
+  /// Times in seconds that are further apart always differ as written.
+  static constexpr Duration kSureGap = std::chrono::milliseconds{1900};
+  /// What has been read of a series.
+  struct SeriesState {
+    Timestamp last = kNever;
+    std::uint64_t bytes = 0;  ///< the last amount
+    Timestamp first = kNever;
+    std::uint64_t times = 0;   ///< different ones
+    std::uint64_t close = 0;   ///< of them, those less than kSureGap after the one before
+    std::uint64_t shared = 0;  ///< readings with the time of the one before, and another amount
+    std::int64_t within = 0;   ///< sum of the changes at one time
+    std::int64_t path = 0;     ///< the same, each as a positive amount
+    std::int64_t between = 0;  ///< sum of those from one time to the next
+
+    /// `is_own`: a later time was not put in place of the one written.
+    void take(Timestamp time, std::uint64_t amount, bool is_own) {
+      const auto change = static_cast<std::int64_t>(amount - bytes);
+      if (time > last) {
+        if (times++ == 0) {
+          first = time;
+        } else {
+          between += change;
+          close += time - last < kSureGap ? 1U : 0U;
+        }
+        last = time;
+      } else if (!is_own) {
+        ++times;
+      } else if (change != 0) {
+        ++shared;
+        within += change;
+        path += std::abs(change);
+      }
+      bytes = amount;
+    }
+    [[nodiscard]] bool is_merged(bool counts) const;
+  };
   struct Pid {
     std::string name;
     std::uint64_t ticks = 0;
@@ -285,8 +328,7 @@ class LogRows {
   std::size_t name_bytes_ = 0;      ///< of the names of all devices and processes
   std::unordered_map<std::uint32_t, Pid> pids_;
   SourceNotes notes_;
-  std::vector<Timestamp> last_of_;       ///< by series id
-  std::vector<std::uint64_t> bytes_of_;  ///< the last value of each series, by series id
+  std::vector<SeriesState> series_;  ///< by series id
   Timestamp newest_ = kNever;
   Duration step_{std::chrono::seconds{1}};
   Duration shift_{};
@@ -307,6 +349,7 @@ class LogRows {
   std::uint64_t first_step_back_ = 0;                ///< line of the first backward step
   std::string refusal_;
   bool has_notes_ = true;
+  bool are_events_ = false;
   Observer observer_;
 };
 

@@ -45,11 +45,16 @@ struct Survey {
   std::string id_key;                      ///< of the values that distinguish GPUs, if no title says so; empty: none
   MemoryOf of = MemoryOf::gpus;            ///< the memory that is read
   bool in_parts = false;                   ///< objects have different metrics: several make a reading
+  /// The usual lengths of lists whose elements are distinguished only by their position, by list_of().
+  std::map<std::string, std::size_t> lengths;
+
+  /// Names such a list: that of a metric, of one machine or job.
+  static std::string list_of(const JsonFigure& figure) { return figure.name + '\n' + figure.owner.origin; }
 
   /// Whether nothing names the GPU of a figure that is read.
   [[nodiscard]] bool names_no_gpu(const JsonFigure& figure) const {
     const auto known = seen.find(figure.name);
-    return known != seen.end() && !figure.owner.names_gpu() && !figure.owner.names_process() &&
+    return known != seen.end() && !figure.owner.names_any() && !figure.owner.names_process() &&
            known->second.metric->gpu >= 0 && !known->second.metric->is_numbered;
   }
 };
@@ -180,17 +185,22 @@ bool repeats_index(const std::vector<JsonValue>& objects, std::string_view key) 
 void find_series_keys(const std::vector<JsonValue>& objects, Survey& out) {
   constexpr std::size_t kMost = 64;
   std::map<std::string, std::pair<std::set<std::string>, std::size_t>> values;
-  for (const JsonValue& object : objects)
+  std::vector<std::string> in_order;
+  const auto see = [&](const std::string& name, std::string_view text) {
+    const ColumnRole role = classify_column(key_of(name)).role;
+    if (text.empty() || (role != ColumnRole::series && role != ColumnRole::pid)) return;
+    auto& [its, n] = values[name];
+    if (n++ == 0) in_order.push_back(name);
+    its.emplace(text);
+  };
+  for (const JsonValue& object : objects) {
     for (const auto& [key, value] : object.members())
-      if (const std::string_view text = series_text(object, key);
-          !text.empty() &&
-          (classify_column(key).role == ColumnRole::series || classify_column(key).role == ColumnRole::pid)) {
-        auto& [its, n] = values[key];
-        its.emplace(text);
-        ++n;
-      }
-  for (const auto& [key, its] : values) {
-    if (classify_column(key).role == ColumnRole::pid) {
+      if (value.is_object()) see(key, series_text(object, key));
+    for (const auto& [name, text] : fields_of(object, FieldsOf::descriptions)) see(name, text);
+  }
+  for (const std::string& key : in_order) {
+    const auto& its = values[key];
+    if (classify_column(key_of(key)).role == ColumnRole::pid) {
       const std::vector<std::string_view> pids(its.first.begin(), its.first.end());
       if (number_programs(pids)) (pids.size() > 1 ? out.keys.series : out.keys.measures).push_back(key);
     } else if (its.first.size() > 1 && its.first.size() <= kMost && its.first.size() * 2 <= its.second &&
@@ -200,10 +210,11 @@ void find_series_keys(const std::vector<JsonValue>& objects, Survey& out) {
   }
 }
 
-/// Keys such as "gpu" whose numbers do not cycle through GPUs are measures.
+/// Keys such as "gpu" whose numbers do not cycle through GPUs are measures, and an index may number the rows.
 void find_measures(const std::vector<JsonValue>& objects, Survey& out) {
   struct Index {
     std::string name;  // of the first figure below it
+    bool is_unsure = false;
     std::vector<std::string> values, times;
     RecordOwners owners;
   };
@@ -211,62 +222,74 @@ void find_measures(const std::vector<JsonValue>& objects, Survey& out) {
   FigureReader reader(out.keys);
   for (const JsonValue& object : objects) {
     const JsonValue* const time = object.find(out.time_key);
-    std::string origin, process;
-    for (const std::string& key : out.keys.series) (origin += series_text(object, key)) += '\n';
-    for (const auto& [key, value] : object.members())
-      if (const ColumnRole role = classify_column(key).role;
-          role == ColumnRole::pid || role == ColumnRole::process_name)
-        (process += series_text(object, key)) += '\n';
     for (const JsonFigure& figure : reader.read(object)) {
-      if (figure.owner.unsure_index.empty() || !scalar_metric(figure)) continue;
-      Index& its = indexes[figure.owner.unsure_index];
+      if (figure.owner.index_key.empty() || !scalar_metric(figure)) continue;
+      Index& its = indexes[figure.owner.index_key];
+      its.is_unsure = figure.owner.is_unsure;
       if (its.name.empty()) its.name = figure.name;
       if (its.name != figure.name) continue;
       its.values.push_back(figure.owner.index_text);
       its.times.push_back(time != nullptr ? time->text() : std::string());
-      if (!out.keys.series.empty()) its.owners.origins.push_back(origin);
-      its.owners.processes.push_back(origin + process);
+      const std::string origin = figure.owner.origin + '\n' + figure.owner.partition + '\n' + figure.owner.share;
+      its.owners.origins.push_back(origin);
+      its.owners.processes.push_back(
+          fmt::format("{}\n{}\n{}", origin, figure.owner.pid.value_or(0), figure.owner.process));
     }
   }
-  for (const auto& [key, its] : indexes)
-    if (!numbers_gpus({std::vector<std::string_view>(its.values.begin(), its.values.end())},
-                      {std::vector<std::string_view>(its.times.begin(), its.times.end())}, its.owners, true))
+  for (const auto& [key, its] : indexes) {
+    const std::vector<std::string_view> values(its.values.begin(), its.values.end());
+    const std::vector<std::string_view> times(its.times.begin(), its.times.end());
+    if (number_rows(values, times) || (its.is_unsure && !numbers_gpus(values, times, its.owners, true)))
       out.keys.measures.push_back(key);
+  }
 }
 
-/// Adds keys to the series that distinguish the figures of one GPU: programs without a pid, and what may be an id
-/// beside a machine or a job.
-void find_ids(const std::vector<JsonValue>& objects, Survey& out) {
-  struct Key {
-    std::vector<std::string_view> values, times;
-    std::vector<std::string> owners;
-  };
-  std::map<std::string, Key> keys;
+/// The keys that name the owners of figures beside those that do by themselves: see find_owner_fields(). If none does,
+/// other rules hold: find_id_key(), count_unnamed_gpus().
+void find_owner_keys(const std::vector<JsonValue>& objects, Survey& out) {
+  HeadRecords records;
+  std::vector<std::size_t> objects_of_records;
+  std::set<std::string> figures;
+  bool has_process = false;
+  bool names_any = false;
   FigureReader reader(out.keys);
-  const bool has_origin = !out.keys.series.empty();
-  for (const JsonValue& object : objects) {
-    const JsonValue* const time = object.find(out.time_key);
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    const JsonValue* const time = objects[i].find(out.time_key);
     if (time == nullptr) continue;
-    for (const auto& [key, value] : object.members()) {
-      const bool is_program = classify_column(key).role == ColumnRole::process_name;
-      const bool is_id = has_origin && key != out.time_key && key != out.epoch_key && may_be_id(key) &&
-                         std::find(out.keys.series.begin(), out.keys.series.end(), key) == out.keys.series.end();
-      const std::string_view text = series_text(object, key);
-      if ((!is_program && !is_id) || text.empty()) continue;
-      for (const JsonFigure& figure : reader.read(object)) {
-        if ((is_program && figure.owner.names_process()) || figure.name == key || !scalar_metric(figure)) continue;
-        Key& its = keys[key];
-        its.values.emplace_back(text);
-        its.times.emplace_back(time->text());
-        its.owners.push_back(
-            fmt::format("{} {} {}", figure.name, device_id(figure.owner.gpu), figure.owner.pid.value_or(0)));
-      }
+    for (const JsonFigure& figure : reader.read(objects[i])) {
+      if (!figure.is_amount || !scalar_metric(figure)) continue;
+      figures.insert(figure.name);
+      has_process |= figure.owner.names_process();
+      records.owners.push_back(
+          fmt::format("{} {} {}", figure.name, device_id(figure.owner.device()), figure.owner.pid.value_or(0)));
+      records.times.emplace_back(time->text());
+      records.amounts.push_back(figure.number);
+      objects_of_records.push_back(i);
+      names_any |= figure.owner.names_any() || figure.owner.names_process();
     }
   }
-  for (const auto& [key, its] : keys)
-    if ((classify_column(key).role == ColumnRole::process_name || are_few(its.values)) &&
-        distinguish(its.values, its.times, its.owners))
-      out.keys.series.push_back(key);
+  std::map<std::string, std::vector<std::string_view>> texts;  // by name and object
+  for (std::size_t i = 0; i < objects.size(); ++i)
+    for (const auto& [name, text] : fields_of(objects[i])) {
+      const ColumnRole role = classify_column(key_of(name)).role;
+      if (name == out.time_key || name == out.epoch_key || figures.contains(name)) continue;
+      if (role == ColumnRole::process_name ? has_process : !names_any) continue;
+      auto& its = texts[name];
+      its.resize(objects.size());
+      its[i] = text;
+    }
+  std::vector<std::string> names;
+  std::vector<HeadField> fields;
+  for (const auto& [name, its] : texts) {
+    HeadField field;
+    for (const std::size_t object : objects_of_records) field.push_back(its[object]);
+    const std::string_view key = key_of(name);
+    if (classify_column(key).role != ColumnRole::process_name && !may_name_owner(key, field)) continue;
+    names.push_back(name);
+    fields.push_back(std::move(field));
+  }
+  for (const std::size_t field : find_owner_fields(std::move(records), fields))
+    out.keys.distinguishing.push_back(names[field]);
 }
 
 /// The time of an object as text: steps continue across epochs that restart them. REQUIRES: it has the time key.
@@ -296,7 +319,7 @@ void find_id_key(const std::vector<JsonValue>& objects, Survey& out) {
     const JsonValue* const time = object.find(out.time_key);
     if (time == nullptr) continue;
     for (const JsonFigure& figure : reader.read(object)) {
-      if (!figure.is_amount || figure.owner.names_gpu() || figure.owner.names_process()) continue;
+      if (!figure.is_amount || figure.owner.names_any() || figure.owner.names_process()) continue;
       if (name.empty() && is_in_use(scalar_metric(figure, out.of))) name = figure.name;
       if (name != figure.name) continue;
       rows.push_back(&object);
@@ -307,8 +330,8 @@ void find_id_key(const std::vector<JsonValue>& objects, Survey& out) {
   }
   if (rows.empty()) return;
   if (!out.time_title.step) used.clear();
-  for (const auto& [key, value] : rows.front()->members()) {
-    if (key == out.time_key || key == name || value.is_object() || value.is_array() || !may_be_id(key)) continue;
+  for (const auto& [key, text] : fields_of(*rows.front())) {
+    if (key == out.time_key || key == name || !may_be_id(key_of(key))) continue;
     std::vector<std::string_view> values;
     for (const JsonValue* const row : rows) values.push_back(series_text(*row, key));
     if (!goes_round(values, times, used)) continue;
@@ -323,7 +346,8 @@ void find_metrics(const std::vector<JsonValue>& objects, Survey& out) {
   out.times.clear();
   FigureReader reader(out.keys);
   EpochCounter counter;
-  std::size_t fewest = SIZE_MAX;  // metrics in an object
+  std::size_t fewest = SIZE_MAX;                                      // metrics in an object
+  std::map<std::string, std::map<std::size_t, std::size_t>> lengths;  // of lists, by list_of(), with their numbers
   for (const JsonValue& object : objects) {
     std::set<std::string_view> its;
     for (const JsonFigure& figure : reader.read(object)) {
@@ -341,6 +365,8 @@ void find_metrics(const std::vector<JsonValue>& objects, Survey& out) {
       seen.values.push_back(figure.number);
       seen.has_fraction |= figure.number != std::floor(figure.number);
       if (figure.owner.by_position && figure.owner.gpu.index == 1) out.listed = figure.name;
+      if (figure.owner.by_position && figure.owner.gpu.index == 0)
+        ++lengths[Survey::list_of(figure)][figure.owner.in_list_of];
       its.insert(seen.name);
     }
     if (!its.empty()) fewest = std::min(fewest, its.size());
@@ -348,6 +374,7 @@ void find_metrics(const std::vector<JsonValue>& objects, Survey& out) {
       out.times.push_back(time_of(object, out, counter));
   }
   out.in_parts = fewest < out.seen.size();
+  for (const auto& [list, its] : lengths) out.lengths[list] = logtext::most_frequent(its)->first;
 }
 
 /// The first key that is named as the host's memory; empty: none.
@@ -363,8 +390,9 @@ Result<Survey> survey(const std::vector<JsonValue>& objects, std::vector<std::st
   Survey out;
   if (Status ok = choose_time_key(objects, out, assumptions); !ok) return fail(std::move(ok.error()));
   find_series_keys(objects, out);
+  find_owner_keys(objects, out);
   find_measures(objects, out);
-  find_ids(objects, out);
+  find_owner_keys(objects, out);  // without the measures
   const auto look_for = [&](MemoryOf of) {
     out.of = of;
     find_id_key(objects, out);
@@ -413,6 +441,9 @@ class Scalars final : public JsonParser {
         reader_(survey_.keys),
         held_(unnamed_gpus) {
     assumptions_ = std::move(assumptions);
+    for (auto& [name, use] : uses_)
+      if (const auto seen = survey_.seen.find(name); seen != survey_.seen.end())
+        use.is_numbered = seen->second.metric->is_numbered;
     only_processes_ =
         std::all_of(uses_.begin(), uses_.end(), [](const auto& use) { return use.second.gpu == kProcessAround; });
   }
@@ -535,6 +566,14 @@ class Scalars final : public JsonParser {
         rows.skip(line, kNoPid);
         break;
       }
+      if (figure.owner.by_position) {
+        const auto usual = survey_.lengths.find(Survey::list_of(figure));
+        if (usual != survey_.lengths.end() && usual->second != figure.owner.in_list_of) {
+          if (figure.owner.gpu.index == 0)
+            rows.skip(line, reading_of_another_size(figure.owner.in_list_of, usual->second));
+          continue;
+        }
+      }
       const double amount = figure.in_bytes ? figure.number : figure.number * use->second.unit_bytes;
       if (!figure.is_amount || !(amount < 1e18)) {
         rows.skip(line, fmt::format("no amount of memory under \"{}\"", figure.name));
@@ -557,7 +596,7 @@ class Scalars final : public JsonParser {
     std::vector<std::string> ids;
     for (const JsonFigure& figure : figures)
       if (uses_.contains(figure.name))
-        ids.push_back(figure.name + ' ' + device_id(figure.owner.gpu) + ' ' +
+        ids.push_back(figure.name + ' ' + device_id(figure.owner.device()) + ' ' +
                       std::to_string(figure.owner.pid.value_or(0)));
     if (std::any_of(ids.begin(), ids.end(), [&](const auto& id) { return in_round_.contains(id); })) {
       ++round_;
@@ -606,9 +645,9 @@ class Scalars final : public JsonParser {
 
   /// Adds a figure to what is given of its owner.
   void give(const ScalarUse& use, const FigureOwner& owner, const GpuMemory& memory, LogRows& rows) {
-    LogDevice gpu = owner.gpu;
-    if (!owner.names_gpu()) gpu.index = std::max(use.gpu, 0);
-    const std::size_t device = device_of(gpu, rows);
+    FigureOwner numbered = owner;
+    if (!owner.names_gpu() && (use.is_numbered || !owner.names_any())) numbered.gpu.index = std::max(use.gpu, 0);
+    const std::size_t device = device_of(numbered.device(), rows);
     std::optional<std::uint32_t> pid;
     if (use.gpu == kProcessAround && !use.is_total) pid = owner.pid.value_or(0);
     if (std::none_of(given_.begin(), given_.end(), [&](Given& given) {

@@ -76,6 +76,7 @@ class TextLines final : public LineReader {
   std::vector<TextFigures> pending_;
   std::map<int, std::uint64_t> index_totals_;  ///< by index, from lines without a reading
   std::uint64_t most_free_bytes_ = 0;          ///< see PlannedText
+  bool are_events_ = false;                    ///< see PlannedText
   bool has_capacity_ = false;                  ///< that, or --capacity, stands for a total that is not given
   PositionedRows<HeldFigures> held_;
   bool stamped_ = false;
@@ -101,6 +102,7 @@ TextLines::TextLines(PlannedText planned, LineCutter cutter, bool has_capacity, 
       correction_(std::move(planned.correction)),
       cutter_(std::move(cutter)),
       most_free_bytes_(planned.most_free_bytes),
+      are_events_(planned.are_events),
       has_capacity_(planned.most_free_bytes > 0 || has_capacity),
       held_(planned.unnamed_gpus) {
   assumptions_ = std::move(assumptions);
@@ -134,6 +136,7 @@ void TextLines::finish(LogRows& rows) {
 
 void TextLines::read_line(std::string_view raw, std::uint64_t number, bool whole, LogRows& rows) {
   if (!whole) return;
+  if (are_events_) rows.expect_events();
   const std::string_view line = cutter_.line(raw);
   cutter_.cut(line, plan_.grouping, found_);
   if (plan_.unclear) found_.figures.swap(found_.unclear);

@@ -485,6 +485,11 @@ Result<std::size_t> count_unnamed_gpus(const std::vector<HeadReading>& readings,
                                               : OrderEvidence::never;
     const auto n = count_gpus_by_order(std::move(its), order, stamp.is_relative() && !stamp.wraps(), words);
     if (!n) return fail(n.error());
+    if (*n > 1 && !gpu.empty())
+      return fail(
+          fmt::format("the lines that name the GPU '{}' alternate between {} levels: they belong to several GPUs "
+                      "that cannot be told apart; {}",
+                      excerpt(gpu, 24), *n, record));
     if (*n > 1) {
       unnamed_gpus = *n;
       assumptions.push_back(fmt::format(

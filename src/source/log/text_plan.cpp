@@ -484,7 +484,8 @@ Result<PlannedText> plan_text(const LogHead& head, Head& all, const LineCutter& 
   const bool is_one_owner = stamp->kind() == StampReader::Kind::none && shows_several_levels(all, plan, readings);
   auto unnamed_gpus = count_unnamed_gpus(
       readings, *stamp, is_one_owner, [&] { return pattern_hint(all.lines.front()); }, assumptions);
-  if (!unnamed_gpus && are_events(all, plan)) unnamed_gpus = 1;
+  const bool has_events = !unnamed_gpus && are_events(all, plan);
+  if (has_events) unnamed_gpus = 1;
   if (!unnamed_gpus) return fail(unnamed_gpus.error());
   if (Status ok = check_phases(all, plan, *unnamed_gpus); !ok) return fail(std::move(ok.error()));
   const std::uint64_t most_free = plan.free_only ? most_free_bytes(all, plan) : 0;
@@ -494,7 +495,7 @@ Result<PlannedText> plan_text(const LogHead& head, Head& all, const LineCutter& 
                             std::adjacent_find(readings.begin(), readings.end(), [](const auto& a, const auto& b) {
                               return a.stamp == b.stamp && a.gpu == b.gpu;
                             }) != readings.end();
-  return PlannedText{std::move(plan), std::move(*stamp), *unnamed_gpus, share_epochs, most_free};
+  return PlannedText{std::move(plan), std::move(*stamp), *unnamed_gpus, share_epochs, has_events, most_free};
 }
 
 Result<PlannedText> plan_pattern(const LogHead& head, Head& all, const LineCutter& cutter,

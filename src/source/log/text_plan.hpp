@@ -242,6 +242,7 @@ struct PlannedText {
   StampReader stamp;
   std::size_t unnamed_gpus = 1;
   bool share_epochs = false;                  ///< readings of one epoch come from one GPU
+  bool are_events = false;                    ///< see are_events()
   std::uint64_t most_free_bytes = 0;          ///< if there is only free memory: see most_free_bytes()
   std::function<std::string()> correction{};  ///< says how to read something else; looks for a pattern: milliseconds
 };

@@ -70,7 +70,7 @@ class OrderJudge {
     const std::size_t in_turn = count_in_turn();
     const bool may = order == OrderEvidence::may || (order == OrderEvidence::if_in_turn && in_turn == constant()) ||
                      (order == OrderEvidence::if_two && in_turn == 2 && constant() == 2);
-    if (const std::size_t n = may ? constant() : 1; n > 1) return in_order(n);
+    if (const std::size_t n = may ? constant() : 1; n > 1) return is_sampled_often(n) ? 1 : in_order(n);
     sort_if_shuffled();
     if (share_times(order)) {
       if (const std::size_t n = order == OrderEvidence::never ? 1 : constant(); n > 1) return in_order(n);
@@ -129,6 +129,21 @@ class OrderJudge {
     if (its_.empty()) return 1;
     const auto [most, whole] = most_frequent_size();
     return whole >= 3 && alternate(whole_readings(most), most) ? most : count_interleaved(its_.used_);
+  }
+
+  /// Whether the readings of a time, `n` each, are of one GPU that grows: it is read several times within the
+  /// resolution of the times, and goes on from one reading to the next, within a time as from one to the next.
+  [[nodiscard]] bool is_sampled_often(std::size_t n) const {
+    constexpr double kMost = 0.6;
+    if (its_.shortest_gap_s_ >= kGrainsApart * words_.grain_s || has_fractions()) return false;
+    const std::vector<double> used = whole_readings(n);
+    double within = 0, between = 0, by_n = 0;
+    for (std::size_t i = n; i < used.size(); ++i) {
+      (i % n == 0 ? between : within) += std::abs(used[i] - used[i - 1]);
+      by_n += std::abs(used[i] - used[i - n]);
+    }
+    const auto of_time = static_cast<double>(n);
+    return by_n > std::max(kMost * of_time, 1.5) * (within + between) && within > between * (of_time - 1) / 2;
   }
 
   [[nodiscard]] bool has_fractions() const {
@@ -417,11 +432,13 @@ bool are_merged(std::span<const double> times_s, std::span<const double> values)
 
 namespace {
 
+/// A machine's GPUs are numbered below this.
+constexpr std::uint64_t kMostGpus = 64;
+
 /// Whether each owner has the same numbers at nearly all times, as a process stays on its GPUs, and all together are
 /// successive small numbers. What is measured changes.
 bool stay_with_owners(std::span<const std::string_view> values, std::span<const std::string_view> times,
                       std::span<const std::string> owners) {
-  constexpr std::uint64_t kMostGpus = 64;
   constexpr double kNearlyAll = 0.98;
   std::set<std::uint64_t> numbers;
   std::map<std::string_view, std::map<std::string_view, std::set<std::uint64_t>>> at;
@@ -448,6 +465,11 @@ bool stay_with_owners(std::span<const std::string_view> values, std::span<const 
 
 bool numbers_gpus(std::span<const std::string_view> values, std::span<const std::string_view> times,
                   const RecordOwners& owners, bool has_time) {
+  if (std::all_of(values.begin(), values.end(), [](std::string_view value) {
+        const auto number = logtext::whole_number<std::uint64_t>(value);
+        return number && *number >= kMostGpus;
+      }))
+    return false;
   struct Numbers {
     std::vector<std::string_view> values, times;
     [[nodiscard]] bool counts(bool has_time) const {

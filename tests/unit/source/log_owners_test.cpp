@@ -48,17 +48,77 @@ TEST(Owners, ZeroIsNoPidUnlessPidsAreCountedFromIt) {
   EXPECT_FALSE(count({"0", "1", "python"}));
 }
 
-TEST(Owners, ANameDistinguishesWhatOneOwnerHasAtOneTime) {
-  const auto apart = [](std::vector<std::string_view> values, std::vector<std::string> owners) {
-    std::vector<std::string_view> times;
-    for (std::size_t i = 0; i < values.size(); ++i) times.push_back(i < 2 ? "1" : i < 4 ? "2" : i < 6 ? "3" : "4");
-    return distinguish(values, times, owners);
+TEST(Owners, SharesOfAGpuAreItsParts) {
+  const std::string uuid = "GPU-8f1c0b3a-1111-2222-3333-444455556666";
+  const LogDevice pod = device_of({.uuid = uuid, .origin = "n1", .share = "train-0"});
+  EXPECT_EQ(device_id(pod), uuid + "/train-0");
+  EXPECT_EQ(pod.parent_id, uuid);
+  EXPECT_EQ(id_of({.index = "3", .origin = "n1", .share = "train-0"}), "n1/train-0/3");
+  EXPECT_EQ(id_of({.index = "3", .share = "train-0"}), "train-0/3");
+  EXPECT_EQ(id_of({.share = "train-0"}), "train-0");
+}
+
+/// The fields found for records of `owners` at a time each, `rows` of them, whose amounts differ unless given.
+struct Records {
+  std::vector<std::vector<std::string_view>> rows;  ///< the fields of each record of a time
+  std::size_t times = 8;
+  std::vector<std::string> owners{};  ///< by record of a time; empty: one owner
+  bool are_equal = false;             ///< the amounts at one time
+  std::function<std::string_view(std::size_t time, std::size_t row, std::size_t field)> value{};
+
+  [[nodiscard]] std::vector<std::size_t> found() const {
+    HeadRecords records;
+    std::vector<HeadField> fields(rows.front().size());
+    std::vector<std::string> names;
+    for (std::size_t time = 0; time < times; ++time) names.push_back(std::to_string(time));
+    for (std::size_t time = 0; time < times; ++time)
+      for (std::size_t row = 0; row < rows.size(); ++row) {
+        records.owners.push_back(owners.empty() ? "0" : owners[row]);
+        records.times.push_back(names[time]);
+        records.amounts.push_back(static_cast<double>(1000 * (are_equal ? 0 : row) + time));
+        for (std::size_t field = 0; field < fields.size(); ++field)
+          fields[field].push_back(value ? value(time, row, field) : rows[row][field]);
+      }
+    return find_owner_fields(std::move(records), fields);
+  }
+};
+
+using Fields = std::vector<std::size_t>;
+
+TEST(Owners, AFieldNamesTheOwnersOfWhatOneHasAtOneTime) {
+  EXPECT_EQ((Records{{{"n", "a"}, {"n", "b"}}}.found()), Fields{1});
+  EXPECT_EQ((Records{{{"n", "a"}, {"n", "b"}}, 2}.found()), Fields{}) << "too few times";
+  EXPECT_EQ((Records{{{"n", "a"}, {"n", "b"}}, 8, {"0", "1"}}.found()), Fields{}) << "others are named already";
+  EXPECT_EQ((Records{{{"n", "a"}, {"n", "b"}}, 8, {}, true}.found()), Fields{}) << "one figure, repeated";
+}
+
+TEST(Owners, SeveralFieldsNameThemTogether) {
+  EXPECT_EQ((Records{{{"r1", "x", "b1"}, {"r1", "x", "b2"}, {"r2", "x", "b1"}, {"r2", "x", "b2"}}}.found()),
+            (Fields{0, 2}));
+  EXPECT_EQ((Records{{{"r1", "b1", "s1"}, {"r1", "b2", "s2"}, {"r2", "b1", "s3"}, {"r2", "b2", "s4"}}}.found()),
+            Fields{2})
+      << "one is enough";
+  EXPECT_EQ((Records{{{"a", "x"}, {"b", "x"}, {"n", "y"}, {"n", "z"}}, 8, {"0", "0", "1", "1"}}.found()),
+            (Fields{0, 1}))
+      << "another one for each owner";
+}
+
+TEST(Owners, AMeasurementNamesNone) {
+  static const std::vector<std::string> numbers = {"41", "42", "43", "44", "45"};
+  Records measured{{{""}, {""}}, 40};
+  measured.value = [](std::size_t time, std::size_t row, std::size_t) -> std::string_view {
+    return numbers[(time * time + 2 * row + 1) % numbers.size()];
   };
-  const std::vector<std::string> one(8, "0");
-  EXPECT_TRUE(apart({"a", "b", "a", "b", "b", "a", "a", "b"}, one));
-  EXPECT_TRUE(apart({"a", "b", "a", "b", "b", "a", "a", "a"}, one)) << "an odd time";
-  EXPECT_FALSE(apart({"a", "a", "a", "a", "b", "b", "b", "b"}, one)) << "another program, later";
-  EXPECT_FALSE(apart({"a", "b", "a", "b", "b", "a", "a", "b"}, {"0", "1", "0", "1", "0", "1", "0", "1"}));
+  EXPECT_EQ(measured.found(), Fields{});
+  Records phases{{{""}, {""}}, 40};
+  phases.value = [](std::size_t time, std::size_t, std::size_t) { return time < 20 ? "train.py" : "eval.py"; };
+  EXPECT_EQ(phases.found(), Fields{}) << "another program, later";
+  Records turns{{{""}, {""}}, 40};  // at each time, the rows are of other pods
+  static const std::vector<std::string> pods = {"p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7"};
+  turns.value = [](std::size_t time, std::size_t row, std::size_t) -> std::string_view {
+    return pods[2 * (time / 10) + row];
+  };
+  EXPECT_EQ(turns.found(), Fields{0}) << "pods that start and end";
 }
 
 TEST(Owners, KeysOfLinesNameTheirWriters) {
@@ -121,15 +181,16 @@ TEST(Owners, AProgramIsNoOwnerOfItsOwnWhereItOnlyChanges) {
   EXPECT_EQ(r.device("1").size(), 20U);
 }
 
-TEST(Owners, TheJobOfAScrapeIsNone) {
-  for (const bool is_scraped : {false, true}) {
-    const auto r = read_text(lines_of([&](int i, int owner) {
-      return fmt::format("gpu_mem_used_mib{{gpu=\"0\",job=\"{}\"{}}} {} {}000", owner == 0 ? "a" : "b",
-                         is_scraped ? ",instance=\"n1:9400\"" : "", 4000 + 3000 * owner + i, 1'772'359'200 + i);
-    }));
-    ASSERT_EQ(r.error, "");
-    EXPECT_EQ(r.series(), is_scraped ? 1U : 2U);
-  }
+TEST(Owners, WhatAnExporterRepeatsForEachJobIsOneFigure) {
+  for (const bool is_repeated : {false, true})
+    for (const char* metric : {"gpu_mem_used_mib", "DCGM_FI_DEV_FB_USED"}) {
+      const auto r = read_text(lines_of([&](int i, int owner) {
+        return fmt::format("{}{{gpu=\"0\",pod=\"{}\",instance=\"n1:9400\"}} {} {}000", metric, owner == 0 ? "a" : "b",
+                           4000 + (is_repeated ? 0 : 3000 * owner) + i, 1'772'359'200 + i);
+      }));
+      ASSERT_EQ(r.error, "");
+      EXPECT_EQ(r.series(), is_repeated ? 1U : 2U) << metric;
+    }
 }
 
 TEST(Owners, PidsOfAnAnswerOfPrometheusAreNotMerged) {
@@ -216,6 +277,168 @@ TEST(Owners, SamplesWithoutTypesHaveTheirTimes) {
   }
   EXPECT_THAT(read_text(process).warnings(), HasSubstr("no metric says that its memory is a GPU's"));
   EXPECT_THAT(read_text(twice).error, HasSubstr("cannot be told apart"));
+}
+
+/// One table of readings of owners, each with fields that name it, in several syntaxes.
+std::vector<std::string> in_syntaxes(const std::vector<std::vector<std::pair<std::string, std::string>>>& owners) {
+  std::string csv = "time", tabs = "time", json, influx, metrics, range;
+  for (const auto& [title, value] : owners.front()) csv += ',' + title, tabs += '\t' + title;
+  csv += ",gpu_mem_used_mib\n";
+  tabs += "\tgpu_mem_used_mib\n";
+  range = R"({"status": "success", "data": {"resultType": "matrix", "result": [)";
+  for (int i = 0; i < 24; ++i)
+    for (std::size_t owner = 0; owner < owners.size(); ++owner) {
+      const std::string mib = std::to_string(4000 + 3000 * owner + (owner == 1 ? 20U : 0U) * static_cast<unsigned>(i));
+      const std::string time = fmt::format("2026-03-01 10:{:02}:00", i);
+      csv += time, tabs += time, json += fmt::format("{{\"time\": \"{}\"", time), influx += "gpu";
+      std::string labels;
+      for (const auto& [title, value] : owners[owner]) {
+        csv += ',' + value, tabs += '\t' + value;
+        const bool is_number = value.find_first_not_of("0123456789") == std::string::npos;
+        json += fmt::format(", \"{}\": {}", title, is_number ? value : '"' + value + '"');
+        influx += fmt::format(",{}={}", title, value);
+        labels += fmt::format("{}{}=\"{}\"", labels.empty() ? "" : ",", title, value);
+      }
+      csv += fmt::format(",{}\n", mib), tabs += fmt::format("\t{}\n", mib);
+      json += fmt::format(", \"gpu_mem_used_mib\": {}}}\n", mib);
+      influx += fmt::format(" gpu_mem_used_mib={} {}000000000\n", mib, 1'772'359'200 + 60 * i);
+      metrics += fmt::format("gpu_mem_used_mib{{{}}} {} {}000\n", labels, mib, 1'772'359'200 + 60 * i);
+    }
+  for (std::size_t owner = 0; owner < owners.size(); ++owner) {
+    range += owner == 0 ? "" : ", ";
+    range += R"({"metric": {"__name__": "gpu_mem_used_mib")";
+    for (const auto& [title, value] : owners[owner]) range += fmt::format(", \"{}\": \"{}\"", title, value);
+    range += R"(}, "values": [)";
+    for (int i = 0; i < 24; ++i)
+      range += fmt::format("{}[{}, \"{}\"]", i == 0 ? "" : ", ", 1'772'359'200 + 60 * i,
+                           4000 + 3000 * owner + (owner == 1 ? 20U : 0U) * static_cast<unsigned>(i));
+    range += "]}";
+  }
+  return {csv, tabs, json, influx, metrics, range + "]}}"};
+}
+
+TEST(Owners, AreNotMergedInAnySyntax) {
+  const std::string uuid = "GPU-8f1c0b3a-1111-2222-3333-444455556666";
+  const std::vector<std::vector<std::vector<std::pair<std::string, std::string>>>> tables = {
+      {{{"rack", "r1"}, {"blade", "b1"}, {"gpu", "0"}},
+       {{"rack", "r1"}, {"blade", "b2"}, {"gpu", "0"}},
+       {{"rack", "r2"}, {"blade", "b1"}, {"gpu", "0"}},
+       {{"rack", "r2"}, {"blade", "b2"}, {"gpu", "0"}}},
+      {{{"namespace", "a"}, {"pod", "p0"}, {"gpu", "0"}},
+       {{"namespace", "a"}, {"pod", "p1"}, {"gpu", "0"}},
+       {{"namespace", "b"}, {"pod", "p0"}, {"gpu", "0"}},
+       {{"namespace", "b"}, {"pod", "p1"}, {"gpu", "0"}}},
+      {{{"gpu", "0"}, {"partition", "0"}},
+       {{"gpu", "0"}, {"partition", "1"}},
+       {{"gpu", "1"}, {"partition", "0"}},
+       {{"gpu", "1"}, {"partition", "1"}}},
+      {{{"card", "0"}, {"xcp", "0"}},
+       {{"card", "0"}, {"xcp", "1"}},
+       {{"card", "1"}, {"xcp", "0"}},
+       {{"card", "1"}, {"xcp", "1"}}},
+      {{{"uuid", uuid}, {"pod", "a"}}, {{"uuid", uuid}, {"pod", "b"}}},
+      {{{"host", "n1"}, {"uuid", uuid}, {"slice", "s1"}}, {{"host", "n1"}, {"uuid", uuid}, {"slice", "s2"}}},
+      {{{"job_id", "17"}, {"task", "0"}, {"gpu", "0"}},
+       {{"job_id", "17"}, {"task", "1"}, {"gpu", "0"}},
+       {{"job_id", "18"}, {"task", "0"}, {"gpu", "0"}},
+       {{"job_id", "18"}, {"task", "1"}, {"gpu", "0"}}}};
+  for (const auto& owners : tables)
+    for (const std::string& text : in_syntaxes(owners)) {
+      const auto r = read_text(text);
+      ASSERT_EQ(r.error, "") << text.substr(0, 160);
+      EXPECT_EQ(r.series(), owners.size()) << text.substr(0, 160);
+      EXPECT_EQ(r.samples.size(), 24 * owners.size()) << text.substr(0, 160);
+    }
+}
+
+TEST(Owners, OfNestedObjectsAreThoseAroundThem) {
+  const auto used = [](int i, int owner) { return 4000 + 3000 * owner + 20 * i; };
+  const auto time = [](int i) { return fmt::format("\"time\": \"2026-03-01 10:{:02}:00\"", i); };
+  std::string inner, inner_id, hosts, nodes, pods, partitions, labels;
+  for (int i = 0; i < 24; ++i) {
+    std::string of_hosts, of_nodes, of_partitions;
+    for (int owner = 0; owner < 4; ++owner) {
+      const auto gpu = [&](const char* id, int number) {
+        return fmt::format("{{\"{}\": {}, \"gpu_mem_used_mib\": {}}}", id, number, used(i, owner));
+      };
+      inner += fmt::format("{{{}, \"host\": \"n{}\", \"gpu\": {}}}\n", time(i), owner / 2, gpu("index", owner % 2));
+      inner_id += fmt::format("{{{}, \"pod\": \"p{}\", \"gpu\": {}}}\n", time(i), owner / 2, gpu("id", owner % 2));
+      labels += fmt::format(
+          "{{{}, \"labels\": {{\"host\": \"n{}\", \"gpu\": {}}}, \"metrics\": {{\"gpu_mem_used_mib\": {}}}}}\n",
+          time(i), owner / 2, owner % 2, used(i, owner));
+      pods += fmt::format("{{{}, \"pod\": {{\"namespace\": \"{}\", \"name\": \"p{}\"}}, \"gpu\": {}}}\n", time(i),
+                          owner / 2 == 0 ? "a" : "b", owner % 2, gpu("index", 0));
+      const std::string next = owner % 2 == 0 ? "" : ", ";
+      of_hosts += owner % 2 == 0
+                      ? fmt::format("{}{{\"hostname\": \"n{}\", \"gpus\": [", owner == 0 ? "" : ", ", owner / 2)
+                      : "";
+      of_hosts += next + gpu("index", owner % 2) + (owner % 2 == 1 ? "]}" : "");
+      of_nodes += owner % 2 == 0 ? fmt::format("{}\"n{}\": {{\"gpus\": [", owner == 0 ? "" : ", ", owner / 2) : "";
+      of_nodes += next + gpu("index", owner % 2) + (owner % 2 == 1 ? "]}" : "");
+      of_partitions +=
+          owner % 2 == 0 ? fmt::format("{}{{\"index\": {}, \"partitions\": [", owner == 0 ? "" : ", ", owner / 2) : "";
+      of_partitions += next + gpu("id", owner % 2) + (owner % 2 == 1 ? "]}" : "");
+    }
+    hosts += fmt::format("{{{}, \"hosts\": [{}]}}\n", time(i), of_hosts);
+    nodes += fmt::format("{{{}, \"nodes\": {{{}}}}}\n", time(i), of_nodes);
+    partitions += fmt::format("{{{}, \"gpus\": [{}]}}\n", time(i), of_partitions);
+  }
+  for (const std::string& text : {inner, inner_id, hosts, nodes, pods, partitions, labels}) {
+    const auto r = read_text(text);
+    ASSERT_EQ(r.error, "") << text.substr(0, 200);
+    EXPECT_EQ(r.series(), 4U) << text.substr(0, 200);
+    EXPECT_EQ(r.samples.size(), 96U) << text.substr(0, 200);
+  }
+}
+
+TEST(Owners, AListOfAnotherLengthIsLeftOut) {
+  for (const char* element : {"{{\"mem_used_mib\": {}}}", "{}"}) {
+    std::string text;
+    for (int i = 0; i < 24; ++i) {
+      text += fmt::format("{{\"time\": {}, \"gpu_mem_used_mib\": [", 1'772'359'200 + 60 * i);
+      for (int gpu = i == 7 ? 1 : 0; gpu < 3; ++gpu)
+        text += fmt::format("{}", gpu == (i == 7 ? 1 : 0) ? "" : ", ") +
+                fmt::format(fmt::runtime(element), 4000 + 3000 * gpu + i);
+      text += "]}\n";
+    }
+    const auto r = read_text(text);
+    ASSERT_EQ(r.error, "") << text.substr(0, 100);
+    EXPECT_EQ(r.series(), 3U);
+    EXPECT_EQ(r.samples.size(), 69U);
+    EXPECT_EQ(r.notes.skipped_lines, 1U);
+    EXPECT_EQ(r.device("0").back().second, 4023);
+  }
+}
+
+TEST(Owners, ThatNothingTellsApartAreRefused) {
+  // Two processes of a job: their pids are not recorded.
+  for (const int period_s : {10, 60}) {
+    const auto csv = "time,host,job,gpu_mem_used_mib\n" + lines_of([&](int i, int owner) {
+                       return fmt::format("{},n1,17,{}", 1'772'359'200 + period_s * i, 4000 + 3000 * owner + i);
+                     });
+    EXPECT_THAT(read_text(csv).error, HasSubstr("cannot be told apart")) << period_s;
+    const auto json = lines_of([&](int i, int owner) {
+      return fmt::format("{{\"time\": {}, \"host\": \"n1\", \"gpu\": {{\"index\": 0, \"mem_used_mib\": {}}}}}",
+                         1'772'359'200 + period_s * i, 4000 + 3000 * owner + i);
+    });
+    EXPECT_THAT(read_text(json).error, HasSubstr("cannot be told apart")) << period_s;
+  }
+  // One GPU, five times a second.
+  const auto often = "time,gpu_index,gpu_mem_used_mib\n" + lines_of([](int i, int owner) {
+                       return fmt::format("{},0,{}", 1'772'359'200 + (2 * i + owner) / 5, 4000 + 2 * i + owner);
+                     });
+  const auto r = read_text(often);
+  EXPECT_EQ(r.error, "");
+  EXPECT_EQ(r.samples.size(), 40U);
+}
+
+TEST(Owners, NumbersOfGpusAreSmall) {
+  const auto r = read_text("time,gpu,gpu_mem_used_mib\n" + lines_of([](int i, int owner) {
+                             return fmt::format("{},{},{}", 1'772'359'200 + 20 * i + 10 * owner,
+                                                97 + (2 * i + owner) % 3, 4000 + 2 * i + owner);
+                           }));
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(r.series(), 1U) << "a utilization";
 }
 
 }  // namespace
