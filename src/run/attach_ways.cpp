@@ -196,10 +196,9 @@ Status ask_debugger(std::uint32_t pid, const std::string& script) {
       digits);
   const std::size_t length = text.size() - 2 + 1;  // two newlines are written as two characters each; a zero ends it
   if (length > 4096) return fail("the path of its script is too long");
-    // gdb leaves a file of commands at its first error. One that cannot write the vector registers (gdb 13 on a
-    // processor with AMX) could call a function, but not restore what it had changed for that. It does not write an
-    // equal value.
 #ifdef __x86_64__
+  // gdb leaves a file of commands at its first error. One that cannot write the vector registers (gdb 13 on a processor
+  // with AMX) could call a function, but not restore what it had changed for that. It does not write an equal value.
   constexpr std::string_view kWritesRegisters =
       "set $xmm0.v4_int32[0] = $xmm0.v4_int32[0] ^ 1\n"
       "set $xmm0.v4_int32[0] = $xmm0.v4_int32[0] ^ 1\n";

@@ -521,7 +521,7 @@ bool is_index(const Rows& rows, const ColumnPlan& plan) {
 
 /// The columns that name the owners of rows beside those of the plan: see find_owner_fields(). If the plan has none,
 /// the order of the rows may: count_unnamed_gpus().
-void find_owner_columns(const Rows& rows, bool comma, ColumnPlan& plan) {
+void find_owner_columns(const Rows& rows, bool comma, ColumnPlan& plan, std::vector<std::string>& assumptions) {
   if (!plan.has_header || !plan.wide.empty()) return;
   std::vector<int> owners{plan.uuid, plan.pci, plan.index, plan.partition, plan.pid};
   owners.insert(owners.end(), plan.distinguishing.begin(), plan.distinguishing.end());
@@ -547,14 +547,18 @@ void find_owner_columns(const Rows& rows, bool comma, ColumnPlan& plan) {
   for (const auto& row : rows)
     records.amounts.push_back(logtext::number_in(cell(row, plan.used >= 0 ? plan.used : plan.free), comma)
                                   .value_or(std::numeric_limits<double>::quiet_NaN()));
-  for (const std::size_t field : find_owner_fields(std::move(records), fields))
+  std::vector<std::string> names;
+  for (const std::size_t field : find_owner_fields(std::move(records), fields)) {
     plan.distinguishing.push_back(columns[field]);
+    names.emplace_back(titles[static_cast<std::size_t>(columns[field])]);
+  }
+  if (!names.empty()) assumptions.push_back(distinguished_by_fields(names));
 }
 
 /// Interprets the index column according to its values.
 void resolve_index(const Rows& rows, bool comma, ColumnPlan& plan, std::vector<std::string>& assumptions) {
   choose_index(rows, plan);
-  find_owner_columns(rows, comma, plan);
+  find_owner_columns(rows, comma, plan, assumptions);
   if (plan.index_is_unsure && plan.index >= 0 && !is_index(rows, plan)) {
     assumptions.push_back(fmt::format(
         "column {} does not number GPUs (its values do not count through them): it is not read; if it does, title it "
@@ -574,7 +578,7 @@ void resolve_index(const Rows& rows, bool comma, ColumnPlan& plan, std::vector<s
     if (!is_constant(rows, plan.pid)) plan.series.push_back(plan.pid);
     plan.pid = -1;
   }
-  find_owner_columns(rows, comma, plan);
+  find_owner_columns(rows, comma, plan, assumptions);
   const int id = plan.uuid >= 0 ? plan.uuid : plan.pci >= 0 ? plan.pci : plan.index;
   const std::vector<std::string_view> ids = cells_of(rows, id);
   std::erase_if(plan.series, [&](int column) {

@@ -172,7 +172,16 @@ void DumpReadings::set_busy(const std::optional<Timestamp>& time, const LogDevic
 void DumpReadings::put(const LogDevice& named, Field field, std::uint64_t bytes, LogRows& rows) {
   Gpu& gpu = gpu_of(named);
   begin(gpu, rows);
-  gpu.values[static_cast<std::size_t>(field)] = bytes;
+  place(gpu, field, bytes);
+}
+
+void DumpReadings::place(Gpu& gpu, Field field, std::uint64_t bytes) {
+  auto& value = gpu.values[static_cast<std::size_t>(field)];
+  if (field == Field::used) {
+    ++placed_;
+    replaced_ += value && *value != bytes ? 1U : 0U;
+  }
+  value = bytes;
 }
 
 void DumpReadings::set_percent(const LogDevice& named, double percent, LogRows& rows) {
@@ -264,7 +273,7 @@ void DumpReadings::see_time(Timestamp time, LogRows& rows) {
 void DumpReadings::set_at(Timestamp time, const LogDevice& named, Field field, std::uint64_t bytes, LogRows& rows) {
   Gpu& gpu = gpu_of(named);
   if (!begin_at(gpu, time, rows)) return;
-  gpu.values[static_cast<std::size_t>(field)] = bytes;
+  place(gpu, field, bytes);
   see_time(time, rows);
 }
 
@@ -300,6 +309,12 @@ void DumpReadings::deliver_late(LogRows& rows) {
 }
 
 void DumpReadings::finish(LogRows& rows) {
+  constexpr std::uint64_t kFewest = 3;
+  constexpr std::uint64_t kOften = 3;
+  if (replaced_ >= kFewest && replaced_ * kOften >= placed_ - replaced_)
+    rows.warn(
+        "samples of one GPU at one time often have different amounts, of which only the last is read: they may be of "
+        "several GPUs or programs that no label tells apart");
   end_dump(rows);
   for (Gpu& gpu : gpus_)
     if (gpu.time) {

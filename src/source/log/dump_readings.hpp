@@ -198,6 +198,8 @@ class DumpReadings {
     }
   };
 
+  /// Sets a value that may come several times at one time: the last counts.
+  void place(Gpu& gpu, Field field, std::uint64_t bytes);
   bool begin_at(Gpu& gpu, Timestamp time, LogRows& rows);
   void see_time(Timestamp time, LogRows& rows);
   Gpu& gpu_of(const LogDevice& named);
@@ -217,6 +219,8 @@ class DumpReadings {
   std::optional<Timestamp> dump_time_;    ///< time of the dump that was delivered last
   std::uint64_t line_ = 0;                ///< line where the current dump began
   std::uint64_t dump_ = 0;
+  std::uint64_t placed_ = 0;            ///< amounts of used memory given to place()
+  std::uint64_t replaced_ = 0;          ///< of them, those in place of another amount
   Timestamp newest_ = LogRows::kNever;  ///< newest time of the values that have their own
 };
 

@@ -1,6 +1,7 @@
 #include "source/log/json_figures.hpp"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <utility>
 
@@ -54,6 +55,23 @@ bool take_id(std::string_view text, FigureOwner& owner) {
 
 }  // namespace
 
+void FigureOwner::complete(const FigureOwner& its) {
+  if (!names_gpu()) {
+    gpu = its.gpu;
+    index_key = its.index_key;
+    index_text = its.index_text;
+    is_unsure = its.is_unsure;
+  }
+  is_gpu |= its.is_gpu;
+  if (!names_process()) {
+    pid = its.pid;
+    pid_is_unreadable = its.pid_is_unreadable;
+    process = its.process;
+  }
+  if (partition.empty()) partition = its.partition;
+  add_part(origin, its.origin);
+}
+
 LogDevice FigureOwner::device() const {
   if (origin.empty() && partition.empty() && share.empty()) return gpu;
   const std::string id = gpu.index ? std::to_string(*gpu.index) : gpu.text;
@@ -62,9 +80,12 @@ LogDevice FigureOwner::device() const {
 
 namespace {
 
-/// Whether a member of an object only describes the figures beside it: "labels": {"host": "n1", "gpu": 0}.
+/// Whether a member of an object only describes the figures beside it: "labels": {"host": "n1", "gpu": 0}. Other
+/// objects have ids of their own: {"request": {"device": "phone"}}.
 bool describes(std::string_view key, const JsonValue& member) {
-  return member.is_object() && !is_of_something_else(key) &&
+  constexpr std::array<std::string_view, 5> kKeys = {"tags", "labels", "attributes", "resource", "dimensions"};
+  const bool is_description = std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end() || mentions_gpu(key);
+  return member.is_object() && is_description &&
          std::none_of(member.members().begin(), member.members().end(), [](const auto& inner) {
            using enum ColumnRole;
            const ColumnRole role = classify_column(inner.first).role;
@@ -110,8 +131,12 @@ class FigureReader::Walk {
     FigureOwner owner;
     identify(object, {}, false, owner);
     // Telegraf: {"name": "nvidia_smi", "tags": {"index": "0"}, "fields": {"memory_used": 4000}}
-    for (const auto& [key, member] : object.members())
-      if (describes(key, member)) identify(member, key, mentions_gpu(key), owner);
+    for (const auto& [key, member] : object.members()) {
+      if (!describes(key, member)) continue;
+      FigureOwner its;
+      identify(member, key, mentions_gpu(key), its);
+      owner.complete(its);
+    }
     const JsonValue* const source = object.find("name");
     owner.is_gpu |= source != nullptr && (mentions_gpu(source->text()) || source->text().starts_with("nvidia"));
     owner.origin = of;
@@ -256,8 +281,11 @@ class FigureReader::Walk {
     const std::string_view one = key.substr(0, key.size() - 1);
     const ColumnRole role = classify_column(one).role;
     if (!names_owner(role) && !names_origin(one)) return false;
-    return !object.members().empty() && std::all_of(object.members().begin(), object.members().end(),
-                                                    [](const auto& member) { return member.second.is_object(); });
+    return !object.members().empty() &&
+           std::all_of(object.members().begin(), object.members().end(), [](const auto& member) {
+             const Label label = read_label(member.first);
+             return member.second.is_object() && !label.has_meaning();
+           });
   }
 
   void members(const JsonValue& object, const std::string& name, const FigureOwner& owner) {

@@ -35,6 +35,8 @@ struct FigureOwner {
 
   /// Whether a key has a pid, even one that cannot be read.
   [[nodiscard]] bool names_process() const { return pid || pid_is_unreadable; }
+  /// Takes what is missing from `its`, which describes the same figures.
+  void complete(const FigureOwner& its);
   /// The device that all of it names.
   [[nodiscard]] LogDevice device() const;
   /// Whether anything identifies the GPU.

@@ -1,5 +1,7 @@
 #include "source/log/owners.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
@@ -11,6 +13,7 @@
 #include <vector>
 
 #include "source/log/columns.hpp"
+#include "source/log/labels.hpp"
 #include "source/log/text.hpp"
 #include "source/log/unnamed_gpus.hpp"
 
@@ -116,6 +119,12 @@ bool number_programs(std::span<const std::string_view> pids) {
   return !numbers.empty() && *numbers.rbegin() + 1 == numbers.size();
 }
 
+std::string distinguished_by_fields(std::span<const std::string> names) {
+  std::string all;
+  for (const std::string& name : names) all += fmt::format("{}'{}'", all.empty() ? "" : ", ", logtext::excerpt(name));
+  return fmt::format("readings of one GPU at one time have different amounts: they are distinguished by {}", all);
+}
+
 bool may_name_owner(std::string_view title, std::span<const std::string_view> values) {
   if (names_owner(classify_column(title).role) || may_be_id(title)) return true;
   return !counted_by(title).empty() &&
@@ -136,23 +145,27 @@ namespace {
 
 /// A field of few values, by the number of the value in each record.
 struct NumberedField {
-  std::size_t at = 0;           ///< position among the fields
-  bool all_have_digits = true;  ///< "B7", "3": words are as often the phases of a program
+  std::size_t at = 0;  ///< position among the fields
   std::vector<std::uint32_t> values;
 };
 
 constexpr std::size_t kMostValues = 64;
 
-/// nullopt unless the values are few and repeat, as those of an id do and measurements do not.
+/// nullopt unless the values are few and repeat, as those of an id do and measurements do not. Words for kinds of
+/// memory
+/// ("used", "free") and fractions (quantiles) are none of ids.
 std::optional<NumberedField> number_values(std::size_t at, const HeadField& field) {
   constexpr std::size_t kRepeated = 3;
   NumberedField out;
   out.at = at;
   std::unordered_map<std::string_view, std::uint32_t> numbers;
   for (const std::string_view value : field) {
-    out.all_have_digits &= value.find_first_of("0123456789") != std::string_view::npos;
-    out.values.push_back(numbers.try_emplace(value, static_cast<std::uint32_t>(numbers.size())).first->second);
+    const auto [number, is_new] = numbers.try_emplace(value, static_cast<std::uint32_t>(numbers.size()));
+    out.values.push_back(number->second);
+    if (!is_new) continue;
     if (numbers.size() > kMostValues) return std::nullopt;
+    const bool is_fraction = logtext::number_in(value) && !logtext::whole_number<std::uint64_t>(value);
+    if (is_fraction || !read_label(value).roles.empty()) return std::nullopt;
   }
   if (numbers.size() < 2 || numbers.size() * kRepeated > field.size()) return std::nullopt;
   return out;
@@ -170,15 +183,20 @@ class SharedTimes {
       const auto owner = owners.try_emplace(records.owners[i], static_cast<std::uint32_t>(owners.size())).first->second;
       times.resize(owners.size());
       const auto [group, is_new] = group_of.try_emplace({owner, records.times[i]}, groups_.size());
-      if (is_new) groups_.push_back({owner, times[owner]++, {}});
+      if (is_new) groups_.push_back({owner, times[owner]++, {}, false});
       groups_[group->second].records.emplace_back(i, records.amounts[i]);
     }
-    std::erase_if(groups_, [](const Group& group) { return group.records.empty(); });
-    for (const Group& group : groups_) shared_ += group.has_several() ? 1U : 0U;
+    std::vector<std::uint32_t> shared(owners.size());
+    for (const Group& group : groups_) shared[group.owner] += group.has_several() ? 1U : 0U;
+    for (Group& group : groups_) {
+      const std::uint32_t its = shared[group.owner];
+      group.is_shared = group.has_several() && its >= kFewest && its * kOften >= times[group.owner];
+      shared_ += group.is_shared ? 1U : 0U;
+    }
   }
 
-  /// Whether one owner has different amounts at several times.
-  [[nodiscard]] bool exist() const { return shared_ >= kFewest; }
+  /// Whether an owner often has different amounts at one time.
+  [[nodiscard]] bool exist() const { return shared_ > 0; }
 
   /// Whether each of the values, of each owner, occurs at most times between its first and its last.
   [[nodiscard]] bool stay(const std::vector<std::uint64_t>& values) const {
@@ -207,7 +225,7 @@ class SharedTimes {
   [[nodiscard]] bool are_distinguished(const std::vector<std::uint64_t>& values) const {
     std::size_t apart = 0;
     for (const Group& group : groups_) {
-      if (!group.has_several()) continue;
+      if (!group.is_shared) continue;
       std::map<std::uint64_t, double> amounts;
       apart +=
           std::all_of(group.records.begin(), group.records.end(),
@@ -221,65 +239,21 @@ class SharedTimes {
   }
 
  private:
-  static constexpr std::size_t kFewest = 3;
+  static constexpr std::uint32_t kFewest = 3;
+  static constexpr std::uint32_t kOften = 3;  ///< one time in three
 
   struct Group {
     std::uint32_t owner = 0;
     std::uint32_t time = 0;  ///< 0, 1, 2, ...: of that owner
     std::vector<std::pair<std::size_t, double>> records;
+    bool is_shared = false;  ///< it has several amounts, as its owner often has
     [[nodiscard]] bool has_several() const {
       return std::any_of(records.begin(), records.end(),
                          [&](const auto& record) { return record.second != records.front().second; });
     }
   };
   std::vector<Group> groups_;
-  std::size_t shared_ = 0;  ///< groups with several amounts
-};
-
-/// The records of a head in order, whose owners are asked in turn, each at a time of its own.
-class Turns {
- public:
-  explicit Turns(const HeadRecords& records) {
-    std::unordered_map<std::string_view, std::size_t> last;
-    for (std::size_t i = 0; i < records.owners.size(); ++i) {
-      if (std::isnan(records.amounts[i])) continue;
-      const auto [its, is_new] = last.try_emplace(records.owners[i], i);
-      if (!is_new) steps_.push_back({its->second, i, std::abs(records.amounts[i] - records.amounts[its->second])});
-      its->second = i;
-    }
-    for (const Step& step : steps_) path_ += step.length;
-    records_ = &records;
-  }
-
-  /// Whether the values take turns, and the amounts of each keep to a level of its own: their paths together are many
-  /// times shorter than those of the owners.
-  [[nodiscard]] bool keep_to_levels(const std::vector<std::uint64_t>& values) const {
-    constexpr std::size_t kFewest = 16;
-    constexpr double kShorter = 8;
-    if (steps_.size() < kFewest) return false;
-    std::size_t turns = 0;
-    for (const Step& step : steps_) turns += values[step.from] != values[step.to] ? 1U : 0U;
-    if (turns * 2 < steps_.size()) return false;
-    std::map<std::pair<std::string_view, std::uint64_t>, double> last;
-    double path = 0;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const double amount = records_->amounts[i];
-      if (std::isnan(amount)) continue;
-      const auto [its, is_new] = last.try_emplace({records_->owners[i], values[i]}, amount);
-      path += std::abs(amount - its->second);
-      its->second = amount;
-    }
-    return path_ > kShorter * path;
-  }
-
- private:
-  struct Step {
-    std::size_t from = 0, to = 0;  ///< records of one owner
-    double length = 0;
-  };
-  std::vector<Step> steps_;
-  double path_ = 0;
-  const HeadRecords* records_ = nullptr;
+  std::size_t shared_ = 0;  ///< groups
 };
 
 /// The values of several fields as one.
@@ -290,13 +264,15 @@ std::vector<std::uint64_t> joined(std::span<const NumberedField> fields, std::sp
   return out;
 }
 
-/// The smallest set of fields whose values together are `right`, the first of several; empty: there is none.
-template <class Right>
-std::vector<std::size_t> smallest_set(std::span<const NumberedField> fields, const Right& right) {
+/// The smallest set of fields that distinguishes the records, the first of several; empty: there is none.
+std::vector<std::size_t> smallest_set(const SharedTimes& shared, std::span<const NumberedField> fields) {
   constexpr std::size_t kMostFields = 4;
   std::vector<std::size_t> chosen;
   const auto complete = [&](const auto& self, std::size_t from, std::size_t missing) -> bool {
-    if (missing == 0) return right(joined(fields, chosen));
+    if (missing == 0) {
+      const std::vector<std::uint64_t> values = joined(fields, chosen);
+      return shared.are_distinguished(values) && shared.stay(values);
+    }
     for (std::size_t i = from; i + missing <= fields.size(); ++i) {
       chosen.push_back(i);
       if (self(self, i + 1, missing - 1)) return true;
@@ -316,18 +292,14 @@ std::vector<std::size_t> find_owner_fields(HeadRecords records, std::span<const 
   std::vector<std::size_t> out;
   while (true) {  // some owners may need other fields than most do
     const SharedTimes shared(records);
-    const Turns turns(records);
+    if (!shared.exist()) break;
     std::vector<NumberedField> may_be;
     for (std::size_t i = 0; i < fields.size() && may_be.size() < kMostTried; ++i) {
       if (std::find(out.begin(), out.end(), i) != out.end()) continue;
       auto field = number_values(i, fields[i]);
-      if (field &&
-          (shared.exist() ? shared.stay({field->values.begin(), field->values.end()}) : field->all_have_digits))
-        may_be.push_back(std::move(*field));
+      if (field && shared.stay({field->values.begin(), field->values.end()})) may_be.push_back(std::move(*field));
     }
-    const std::vector<std::size_t> found = smallest_set(may_be, [&](const std::vector<std::uint64_t>& values) {
-      return shared.exist() ? shared.are_distinguished(values) && shared.stay(values) : turns.keep_to_levels(values);
-    });
+    const std::vector<std::size_t> found = smallest_set(shared, may_be);
     if (found.empty()) break;
     for (const std::size_t one : found) {
       out.push_back(may_be[one].at);

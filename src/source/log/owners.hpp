@@ -77,9 +77,12 @@ using HeadField = std::vector<std::string_view>;
 /// Positions of the fields that also name the owner, in order. With their values, records of one owner that share a
 /// time no longer have different amounts, at most of such times; only fields count whose values are few, repeat, and
 /// occur at most times between their first and last. So does the name of a program without a pid, the job on a machine,
-/// a slot beside a host. A measurement does not, nor a name that only changes in the course of time. If no times are
-/// shared, owners may be asked in turn: then numbered values take turns, and each keeps to a level of its own. Of
-/// several sets the smallest is chosen, then the first. Empty if none does. O(records x fields), times 162 at worst.
+/// a slot beside a host. A measurement does not, nor a name that only changes in the course of time. Of several sets
+/// the smallest is chosen, then the first. Empty unless an owner has such records at a third of its times. O(records x
+/// fields), times 162 at worst.
 std::vector<std::size_t> find_owner_fields(HeadRecords records, std::span<const HeadField> fields);
+
+/// The warning about readings that the fields with these titles distinguish.
+std::string distinguished_by_fields(std::span<const std::string> names);
 
 }  // namespace vramtrack

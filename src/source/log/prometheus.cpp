@@ -319,7 +319,7 @@ Status check_labels(std::string_view head, MetricsOf of, bool own_times) {
 }
 
 /// What the labels mean, by their values. `own_times`: as above.
-LabelPlan plan_labels(std::string_view head, MetricsOf of, bool own_times) {
+LabelPlan plan_head(std::string_view head, MetricsOf of, bool own_times) {
   std::vector<LabelledSample> samples;
   std::map<std::string_view, bool> is_read;             // by name
   std::map<std::string_view, PrometheusLabels> labels;  // by their text
@@ -344,7 +344,7 @@ LabelPlan plan_labels(std::string_view head, MetricsOf of, bool own_times) {
     samples.push_back(
         {sample.name, &its->second, own_times ? sample.time : std::string_view(scrapes.back()), number.value()});
   }
-  return vramtrack::plan_labels(samples, true);
+  return plan_labels(samples, true);
 }
 
 /// The first metric that is named as the host's memory; empty: none.
@@ -356,20 +356,31 @@ std::string_view host_memory(std::string_view head) {
   return {};
 }
 
-/// Whether nearly all of the first lines are samples without labels and with a time since 1970: what `curl | grep`
-/// leaves.
-bool are_bare_samples(std::string_view head) {
+/// Whether nearly all of the first lines that are no comments are samples: with labels, or with a time since 1970, as
+/// `curl | grep` leaves them.
+bool are_samples(std::string_view head, bool have_labels) {
   constexpr std::size_t kLooked = 50;
   std::size_t lines = 0;
   std::size_t samples = 0;
   for (; !head.empty() && lines < kLooked;) {
     Sampled sample;
     const std::string_view line = trim(logtext::take_line(head));
-    if (line.empty()) continue;
+    if (line.empty() || (have_labels && line.front() == '#')) continue;
     ++lines;
-    samples += cut_sample(line, sample) && sample.labels.empty() && read_time(sample.time) ? 1U : 0U;
+    samples += cut_sample(line, sample) &&
+                       (have_labels ? !sample.labels.empty() : sample.labels.empty() && read_time(sample.time))
+                   ? 1U
+                   : 0U;
   }
   return samples > 0 && samples * 10 >= lines * 9;
+}
+
+/// Whether a label names a GPU, so that memory of nobody else is a GPU's: gpu="0".
+bool has_gpu_label(std::string_view labels) {
+  const PrometheusLabels all = read_labels(labels);
+  return std::any_of(all.begin(), all.end(), [](const auto& label) {
+    return read_label(label.first).gpu || label.second.starts_with("GPU-") || label.second.starts_with("MIG-");
+  });
 }
 
 /// If no metric gives the used memory or the total, what the free memory in the head is at most: see most_free_of().
@@ -402,9 +413,10 @@ Evidence recognise(std::string_view head) {
   Sampled sample;
   const bool has_types = head.find("# TYPE ") != std::string_view::npos;
   if ((find_memory(head, sample) || find_memory(head, sample, MetricsOf::peaks)) &&
-      (!sample.labels.empty() || has_types || are_bare_samples(head)))
+      (!sample.labels.empty() || has_types || are_samples(head, false)))
     return Evidence::own_names;
-  if (find_memory(head, sample, MetricsOf::anyone) && are_bare_samples(head)) return Evidence::named_rows;
+  if (find_memory(head, sample, MetricsOf::anyone) && are_samples(head, false)) return Evidence::named_rows;
+  if (are_samples(head, true)) return Evidence::named_rows;  // refused if none is memory of a GPU
   return head.substr(0, 4096).find("# TYPE ") != std::string_view::npos ? Evidence::traces : Evidence::none;
 }
 
@@ -417,7 +429,9 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
     of = MetricsOf::anyone;
     if (!host.empty()) return fail(only_host_memory(host));
   }
-  if (of == MetricsOf::anyone && !(are_bare_samples(head.text) && find_memory(head.text, sample, of)))
+  const bool has_any = of == MetricsOf::anyone && find_memory(head.text, sample, of);
+  const bool is_of_gpu = has_any && has_gpu_label(sample.labels);
+  if (of == MetricsOf::anyone && !is_of_gpu && !(has_any && are_samples(head.text, false)))
     return fail(
         "no metric of a GPU's used memory at its beginning; expected one such as DCGM_FI_DEV_FB_USED or "
         "nvidia_smi_memory_used_bytes");
@@ -428,15 +442,16 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   std::vector<std::string> guesses;
   const GuessedUnit guessed = *unit != 0 ? GuessedUnit{*unit} : unit_of_values(head.text, of, *head.options, guesses);
   if (of == MetricsOf::peaks) guesses.emplace_back(kOnlyPeaks);
-  if (of == MetricsOf::anyone) guesses.push_back(may_be_of_host("metric"));
+  if (of == MetricsOf::anyone && !is_of_gpu) guesses.push_back(may_be_of_host("metric"));
   std::uint64_t most_free = 0;
   if (of == MetricsOf::gpus && !shows_use(head.text)) {
     const auto most = most_free_bytes(head.text, sample.name, guessed.bytes, *head.options, guesses);
     if (!most) return fail(most.error());
     most_free = *most;
   }
-  return make_dump_parser<Prometheus>(head, {}, own_times, guessed, of, most_free,
-                                      plan_labels(head.text, of, own_times), guesses);
+  LabelPlan labels = plan_head(head.text, of, own_times);
+  if (!labels.distinguishing.empty()) guesses.push_back(distinguished_by_fields(labels.distinguishing));
+  return make_dump_parser<Prometheus>(head, {}, own_times, guessed, of, most_free, std::move(labels), guesses);
 }
 
 }  // namespace

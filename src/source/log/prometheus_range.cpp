@@ -18,6 +18,7 @@
 #include "core/units.hpp"
 #include "source/log/dump_readings.hpp"
 #include "source/log/json.hpp"
+#include "source/log/owners.hpp"
 #include "source/log/prometheus_metric.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/text.hpp"
@@ -34,13 +35,13 @@ constexpr std::size_t kMostPoints = 32'000'000;
 struct Point {
   Timestamp time;
   std::uint64_t bytes = 0;
-  std::uint32_t gpu = 0;  ///< position of its series, until the GPUs are known
+  std::uint32_t owner = 0;  ///< position of its series, or, once these are known, of its GPU
   Field field = Field::used;
 };
 
 /// Of equal figures, the largest comes last, and counts.
 bool earlier(const Point& a, const Point& b) {
-  return std::tie(a.time, a.gpu, a.field, a.bytes) < std::tie(b.time, b.gpu, b.field, b.bytes);
+  return std::tie(a.time, a.owner, a.field, a.bytes) < std::tie(b.time, b.owner, b.field, b.bytes);
 }
 
 bool is_pair(const JsonValue& pair) {
@@ -65,10 +66,10 @@ class PrometheusRange final : public DumpParser<JsonParser> {
   }
 
   void finish(LogRows& rows) override {
-    find_gpus();
+    find_gpus(rows);
     std::sort(points_.begin(), points_.end(), earlier);
     for (const Point& point : points_)
-      readings_.set_at(point.time, gpus_[point.gpu].named, point.field, point.bytes, rows);
+      readings_.set_at(point.time, gpus_[point.owner].named, point.field, point.bytes, rows);
     points_ = {};
     DumpParser::finish(rows);
     for (const std::string& name : other_)
@@ -114,7 +115,7 @@ class PrometheusRange final : public DumpParser<JsonParser> {
 
   /// Finds the GPUs by the labels of all series, and puts them into the points. No label is known to be that of a
   /// process.
-  void find_gpus() {
+  void find_gpus(LogRows& rows) {
     constexpr std::size_t kMostPlanned = 100'000;
     std::sort(points_.begin(), points_.end(), earlier);
     const std::size_t every = points_.size() / kMostPlanned + 1;  // of the times
@@ -124,11 +125,12 @@ class PrometheusRange final : public DumpParser<JsonParser> {
       const Point& point = points_[i];
       if (i == 0 || point.time != points_[i - 1].time) times.push_back(std::to_string(times.size()));
       const bool is_in_use = point.field == Field::used || point.field == Field::percent || point.field == Field::free;
-      const Series& series = series_[point.gpu];
-      if (is_in_use && times.size() % every == 0)
+      const Series& series = series_[point.owner];
+      if (is_in_use && (times.size() - 1) % every == 0)
         samples.push_back({series.metric, &series.labels, times.back(), static_cast<double>(point.bytes)});
     }
     const LabelPlan plan = plan_labels(samples, false);
+    if (!plan.distinguishing.empty()) rows.warn(distinguished_by_fields(plan.distinguishing));
     std::unordered_map<std::string, std::uint32_t> gpu_of;
     std::vector<std::uint32_t> gpu_of_series;
     for (const Series& series : series_) {
@@ -138,8 +140,8 @@ class PrometheusRange final : public DumpParser<JsonParser> {
       gpu_of_series.push_back(known->second);
     }
     for (Point& point : points_) {
-      point.gpu = gpu_of_series[point.gpu];
-      gpus_[point.gpu].fields |= 1U << static_cast<unsigned>(point.field);
+      point.owner = gpu_of_series[point.owner];
+      gpus_[point.owner].fields |= 1U << static_cast<unsigned>(point.field);
     }
   }
 
@@ -173,7 +175,7 @@ class PrometheusRange final : public DumpParser<JsonParser> {
   void read_value(const JsonValue& pair, const PrometheusMetric& metric, std::uint64_t line, std::uint32_t series,
                   LogRows& rows) {
     Point point;
-    point.gpu = series;
+    point.owner = series;
     point.field = metric.field;
     if (!read_point(pair, metric.unit_bytes, point)) {
       const bool missing = is_pair(pair) && pair.members()[1].second.text() == "NaN";

@@ -193,7 +193,7 @@ Result<DetectedLog> detected_log(Trial& trial, const std::string& shown) {
   if (const auto wrong = parser.misfit())
     return fail(fmt::format("{}: as a {} log: {}", shown, detected.format->name, *wrong));
   if (!detected.scale.counts_steps())
-    if (const std::string merged = rows.merged(); !merged.empty())
+    if (const std::string merged = rows.merged(LogRows::MergedOf::gpus); !merged.empty())
       return fail(fmt::format("{}: as a {} log: {}", shown, detected.format->name, merged));
   for (std::size_t i = 0; i < trial.devices.size(); ++i) detected.devices.push_back(trial.devices.device(i));
   if (!rows.series_follow_one_another()) detected.disorder = rows.disorder();

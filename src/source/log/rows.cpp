@@ -293,29 +293,34 @@ bool LogRows::SeriesState::is_merged(bool counts) const {
   constexpr std::uint64_t kFewest = 3;
   constexpr std::uint64_t kOften = 3;
   constexpr std::uint64_t kSeldom = 10;
-  if (shared < kFewest || shared * kOften < times || times < kFewest) return false;
-  constexpr auto kMinute = std::chrono::minutes{1};
-  const bool are_minutes =
-      first.time_since_epoch() % kMinute == Duration{} && last.time_since_epoch() % kMinute == Duration{};
-  const bool are_apart =
-      are_minutes ? last - first >= static_cast<std::int64_t>(times - 1) * 60 * kSureGap : close * kSeldom <= times;
-  if (counts || are_apart) return true;
-  // What grows, or wavers, does not go back by as much from one time to the next as it goes forth at each.
+  constexpr double kMostly = 0.6;
   constexpr double kAsMuch = 0.75;
-  if (std::abs(within) * 5 < path * 3) return false;
-  const double back = -static_cast<double>(between) / static_cast<double>(within);
-  return back > kAsMuch && back < 1 / kAsMuch;
+  if (shared < kFewest || shared * kOften < times || times < kFewest) return false;
+  const bool has_direction = std::abs(within) >= kMostly * path;
+  if (has_direction && within * between < 0) {  // it goes back from one time to the next by as much as forth at each
+    const double back = std::abs(between / within);
+    if (back > kAsMuch && back < 1 / kAsMuch) return true;
+  }
+  if (has_direction && within * between >= 0) return false;  // it goes on: one GPU that grows
+  if (counts) return true;
+  using std::chrono::seconds;
+  constexpr std::array kGrains = {seconds{86'400}, seconds{3600}, seconds{300}, seconds{60}};
+  const auto grain = std::find_if(kGrains.begin(), kGrains.end(), [&](Duration one) {
+    return first.time_since_epoch() % one == Duration{} && last.time_since_epoch() % one == Duration{};
+  });
+  return grain == kGrains.end() ? close * kSeldom <= times : shortest >= grain->count() * kSureGap;
 }
 
-std::string LogRows::merged() const {
+std::string LogRows::merged(MergedOf of) const {
   if (are_events_) return {};
   const bool counts = scale_ && scale_->counts_steps();
   for (std::size_t i = 0; i < series_.size(); ++i) {
     const SeriesKey& key = catalog_.key(SeriesId{static_cast<std::uint32_t>(i)});
-    if (is_fact(key.metric) || !series_[i].is_merged(counts)) continue;
+    if (is_fact(key.metric) || (of == MergedOf::gpus && key.metric == Metric::process_used)) continue;
+    if (!series_[i].is_merged(counts)) continue;
     return fmt::format(
-        "GPU {}{} often has several amounts at one {}: these readings are of several GPUs or programs that cannot be "
-        "told apart{}; record what names each, such as the index or uuid of its GPU, its host or its pod",
+        "the readings of '{}'{} often have several amounts at one {}: they are of several GPUs or programs that cannot "
+        "be told apart{}; record what names each, such as the index or uuid of its GPU, its host or its pod",
         key.device_id, key.pid != 0 ? fmt::format(", pid {},", key.pid) : std::string(), counts ? scale_->step : "time",
         counts ? ", or of phases of one" : "");
   }

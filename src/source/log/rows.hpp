@@ -2,8 +2,9 @@
 // not be read.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
 #include <optional>
 #include <string>
@@ -87,11 +88,13 @@ class LogRows {
   /// Whether all amounts so far are on the scale of percentages.
   [[nodiscard]] bool counts_percent() const;
   [[nodiscard]] const std::string& device_id(std::size_t device) const { return devices_[device].id; }
+  /// The series that merged() looks at. A list may contain a process twice, beside good readings of its GPU.
+  enum class MergedOf : std::uint8_t { all, gpus };
   /// Why some readings are of several owners that nothing tells apart: a series often has several amounts at one time,
   /// although its times are further apart than they are written. Empty: none are. Samples of one GPU within the same
   /// second, or the same minute, are not such readings, nor are those of one step, unless they alternate between
   /// levels.
-  [[nodiscard]] std::string merged() const;
+  [[nodiscard]] std::string merged(MergedOf of = MergedOf::all) const;
   /// The readings are events of one program, several of which may have one time.
   void expect_events() { are_events_ = true; }
 
@@ -256,36 +259,38 @@ class LogRows {
   };
   /// Times in seconds that are further apart always differ as written.
   static constexpr Duration kSureGap = std::chrono::milliseconds{1900};
+  /// Readings closer together than this may be those of one time, one after another.
+  static constexpr Duration kTogether = std::chrono::milliseconds{100};
   /// What has been read of a series.
   struct SeriesState {
     Timestamp last = kNever;
     std::uint64_t bytes = 0;  ///< the last amount
     Timestamp first = kNever;
-    std::uint64_t times = 0;   ///< different ones
-    std::uint64_t close = 0;   ///< of them, those less than kSureGap after the one before
-    std::uint64_t shared = 0;  ///< readings with the time of the one before, and another amount
-    std::int64_t within = 0;   ///< sum of the changes at one time
-    std::int64_t path = 0;     ///< the same, each as a positive amount
-    std::int64_t between = 0;  ///< sum of those from one time to the next
+    Duration shortest = Duration::max();  ///< from one time to the next
+    std::uint64_t times = 0;              ///< different ones
+    std::uint64_t close = 0;              ///< of them, those less than kSureGap after the one before
+    std::uint64_t shared = 0;             ///< readings with the time of the one before, and another amount
+    double within = 0;                    ///< sum of the changes at one time
+    double path = 0;                      ///< the same, each as a positive amount
+    double between = 0;                   ///< sum of the changes from one time to the next
 
-    /// `is_own`: a later time was not put in place of the one written.
-    void take(Timestamp time, std::uint64_t amount, bool is_own) {
-      const auto change = static_cast<std::int64_t>(amount - bytes);
-      if (time > last) {
-        if (times++ == 0) {
-          first = time;
-        } else {
-          between += change;
-          close += time - last < kSureGap ? 1U : 0U;
-        }
-        last = time;
-      } else if (!is_own) {
+    /// `is_as_written`: false if the time of the reading before was put in place of its own.
+    void take(Timestamp time, std::uint64_t amount, bool is_as_written) {
+      const double change = static_cast<double>(amount) - static_cast<double>(bytes);
+      if (times == 0) {
+        first = time;
+        times = 1;
+      } else if (const Duration gap = time - last; gap >= kTogether || !is_as_written) {
         ++times;
+        between += change;
+        if (is_as_written) shortest = std::min(shortest, gap);
+        close += gap < kSureGap ? 1U : 0U;
       } else if (change != 0) {
         ++shared;
         within += change;
         path += std::abs(change);
       }
+      if (time > last) last = time;
       bytes = amount;
     }
     [[nodiscard]] bool is_merged(bool counts) const;

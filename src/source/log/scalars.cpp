@@ -183,7 +183,6 @@ bool repeats_index(const std::vector<JsonValue>& objects, std::string_view key) 
 
 /// Keys that distinguish series, by their titles and values: with a few different values, not a new one in each object.
 void find_series_keys(const std::vector<JsonValue>& objects, Survey& out) {
-  constexpr std::size_t kMost = 64;
   std::map<std::string, std::pair<std::set<std::string>, std::size_t>> values;
   std::vector<std::string> in_order;
   const auto see = [&](const std::string& name, std::string_view text) {
@@ -203,15 +202,14 @@ void find_series_keys(const std::vector<JsonValue>& objects, Survey& out) {
     if (classify_column(key_of(key)).role == ColumnRole::pid) {
       const std::vector<std::string_view> pids(its.first.begin(), its.first.end());
       if (number_programs(pids)) (pids.size() > 1 ? out.keys.series : out.keys.measures).push_back(key);
-    } else if (its.first.size() > 1 && its.first.size() <= kMost && its.first.size() * 2 <= its.second &&
-               !repeats_index(objects, key)) {
+    } else if (its.first.size() > 1 && its.first.size() * 2 <= its.second && !repeats_index(objects, key)) {
       out.keys.series.push_back(key);
     }
   }
 }
 
 /// Keys such as "gpu" whose numbers do not cycle through GPUs are measures, and an index may number the rows.
-void find_measures(const std::vector<JsonValue>& objects, Survey& out) {
+void find_measures(const std::vector<JsonValue>& objects, Survey& out, std::vector<std::string>& assumptions) {
   struct Index {
     std::string name;  // of the first figure below it
     bool is_unsure = false;
@@ -239,14 +237,18 @@ void find_measures(const std::vector<JsonValue>& objects, Survey& out) {
   for (const auto& [key, its] : indexes) {
     const std::vector<std::string_view> values(its.values.begin(), its.values.end());
     const std::vector<std::string_view> times(its.times.begin(), its.times.end());
-    if (number_rows(values, times) || (its.is_unsure && !numbers_gpus(values, times, its.owners, true)))
-      out.keys.measures.push_back(key);
+    // "gpu_index" cannot number anything else.
+    const bool are_rows = !read_label(key_of(key)).gpu && number_rows(values, times);
+    if (are_rows)
+      assumptions.push_back(
+          fmt::format("the key '{}' numbers the objects: it is not read as a GPU's index", logtext::excerpt(key)));
+    if (are_rows || (its.is_unsure && !numbers_gpus(values, times, its.owners, true))) out.keys.measures.push_back(key);
   }
 }
 
 /// The keys that name the owners of figures beside those that do by themselves: see find_owner_fields(). If none does,
 /// other rules hold: find_id_key(), count_unnamed_gpus().
-void find_owner_keys(const std::vector<JsonValue>& objects, Survey& out) {
+void find_owner_keys(const std::vector<JsonValue>& objects, Survey& out, std::vector<std::string>& assumptions) {
   HeadRecords records;
   std::vector<std::size_t> objects_of_records;
   std::set<std::string> figures;
@@ -288,8 +290,11 @@ void find_owner_keys(const std::vector<JsonValue>& objects, Survey& out) {
     names.push_back(name);
     fields.push_back(std::move(field));
   }
-  for (const std::size_t field : find_owner_fields(std::move(records), fields))
-    out.keys.distinguishing.push_back(names[field]);
+  std::vector<std::string> found;
+  for (const std::size_t field : find_owner_fields(std::move(records), fields)) found.push_back(names[field]);
+  if (found.empty()) return;
+  assumptions.push_back(distinguished_by_fields(found));
+  out.keys.distinguishing.insert(out.keys.distinguishing.end(), found.begin(), found.end());
 }
 
 /// The time of an object as text: steps continue across epochs that restart them. REQUIRES: it has the time key.
@@ -390,9 +395,9 @@ Result<Survey> survey(const std::vector<JsonValue>& objects, std::vector<std::st
   Survey out;
   if (Status ok = choose_time_key(objects, out, assumptions); !ok) return fail(std::move(ok.error()));
   find_series_keys(objects, out);
-  find_owner_keys(objects, out);
-  find_measures(objects, out);
-  find_owner_keys(objects, out);  // without the measures
+  find_owner_keys(objects, out, assumptions);
+  find_measures(objects, out, assumptions);
+  find_owner_keys(objects, out, assumptions);  // without the measures
   const auto look_for = [&](MemoryOf of) {
     out.of = of;
     find_id_key(objects, out);
@@ -566,13 +571,10 @@ class Scalars final : public JsonParser {
         rows.skip(line, kNoPid);
         break;
       }
-      if (figure.owner.by_position) {
-        const auto usual = survey_.lengths.find(Survey::list_of(figure));
-        if (usual != survey_.lengths.end() && usual->second != figure.owner.in_list_of) {
-          if (figure.owner.gpu.index == 0)
-            rows.skip(line, reading_of_another_size(figure.owner.in_list_of, usual->second));
-          continue;
-        }
+      if (figure.owner.by_position && is_odd_list(figure)) {
+        if (figure.owner.gpu.index == 0)
+          rows.skip(line, reading_of_another_size(figure.owner.in_list_of, survey_.lengths[Survey::list_of(figure)]));
+        continue;
       }
       const double amount = figure.in_bytes ? figure.number : figure.number * use->second.unit_bytes;
       if (!figure.is_amount || !(amount < 1e18)) {
@@ -589,6 +591,20 @@ class Scalars final : public JsonParser {
     }
     if (!survey_.in_parts) deliver(rows);
     if (unnamed) hold(std::move(*unnamed), rows);
+  }
+
+  /// Whether a list has another length than usual, and than the one before: nobody knows which element is missing.
+  bool is_odd_list(const JsonFigure& figure) {
+    const std::string list = Survey::list_of(figure);
+    const auto usual = survey_.lengths.find(list);
+    if (usual == survey_.lengths.end()) return false;
+    const std::size_t length = figure.owner.in_list_of;
+    if (figure.owner.gpu.index == 0) {
+      std::size_t& last = last_lengths_.try_emplace(list, usual->second).first->second;
+      is_odd_list_ = length != usual->second && length != last;
+      last = length;
+    }
+    return is_odd_list_;
   }
 
   /// Without a clock, the next reading begins when a figure of a GPU repeats.
@@ -694,8 +710,10 @@ class Scalars final : public JsonParser {
   FigureReader reader_;
   PositionedRows<Given> held_;
   bool only_processes_ = false;
-  std::set<std::string> known_;     ///< metrics already checked
-  std::set<std::string> in_round_;  ///< without a clock: the figures of the current reading
+  std::set<std::string> known_;                      ///< metrics already checked
+  std::map<std::string, std::size_t> last_lengths_;  ///< of lists, by Survey::list_of()
+  bool is_odd_list_ = false;                         ///< the current one
+  std::set<std::string> in_round_;                   ///< without a clock: the figures of the current reading
   std::uint64_t round_ = 0;
   std::map<std::string, std::size_t> devices_;  ///< by id
   Timestamp given_time_;

@@ -441,5 +441,35 @@ TEST(Owners, NumbersOfGpusAreSmall) {
   EXPECT_EQ(r.series(), 1U) << "a utilization";
 }
 
+TEST(Owners, OtherThingsWithIdsAreNone) {
+  const auto time = [](int i) { return fmt::format("\"time\": {}", 1'772'359'200 + 15 * i); };
+  std::string request, beside, lengths = "time,gpu_index,seq_len,gpu_mem_used_mib\n",
+                               virtual_memory = "time,vm,gpu_mem_used_mib\n";
+  std::string state, coarse = "time,uuid,gpu_mem_used_mib\n";
+  for (int i = 0; i < 60; ++i) {
+    request += fmt::format("{{{}, \"request\": {{\"device\": \"{}\", \"uuid\": \"r{}\"}}, \"gpu_mem_used_mib\": {}}}\n",
+                           time(i), i % 3 == 0 ? "phone" : "web", i, 4000 + 20 * i);
+    beside += fmt::format("{{{}, \"gpu_index\": {}, \"request\": {{\"index\": 7}}, \"gpu_mem_used_mib\": {}}}\n",
+                          time(i / 2), i % 2, 4000 + 3000 * (i % 2) + i);
+    lengths += fmt::format("{},0,{},{}\n", 1'772'359'200 + 15 * i, 512 << (i * i % 3), 4000 + 1000 * (i * i % 3));
+    virtual_memory += fmt::format("{},{},{}\n", 1'772'359'200 + 15 * i, 90'000 + 100 * (i % 20), 4000 + 20 * i);
+    for (const char* of : {"free", "used"})
+      state += fmt::format("gpu_mem_mib{{gpu=\"0\",state=\"{}\"}} {} {}000\n", of, *of == 'f' ? 20'000 - i : 4000 + i,
+                           1'772'359'200 + 15 * i);
+    coarse +=
+        fmt::format("2026-03-01 10:{:02}:00,GPU-8f1c0b3a-1111-2222-3333-444455556666,{}\n", i / 6 * 5, 4000 + 20 * i);
+  }
+  for (const std::string& text : {request, lengths, virtual_memory, coarse}) {
+    const auto r = read_text(text);
+    ASSERT_EQ(r.error, "") << text.substr(0, 120);
+    EXPECT_EQ(r.series(), 1U) << text.substr(0, 120);
+    EXPECT_EQ(r.samples.size(), 60U) << text.substr(0, 120);
+  }
+  const auto two = read_text(beside);
+  EXPECT_EQ(two.device("0").size(), 30U);
+  EXPECT_EQ(two.device("1").size(), 30U);
+  EXPECT_LE(read_text(state).series(), 1U);
+}
+
 }  // namespace
 }  // namespace vramtrack

@@ -258,5 +258,21 @@ TEST(PrometheusRange, NamesMetricsThatAreNoMemory) {
   EXPECT_THAT(r.warnings(), HasSubstr("the metric up is not"));
 }
 
+TEST(Prometheus, MemoryOfNobodyBesideALabelOfAGpuIsThatGpus) {
+  const auto scrape = [](std::string_view metric, std::string_view labels) {
+    std::string out = fmt::format("# TYPE {} gauge\n", metric);
+    for (int i = 0; i < 20; ++i)
+      out += fmt::format("{}{{{}}} {} {}000\n", metric, labels, 4000 + i, 1'772'359'200 + 10 * i);
+    return out;
+  };
+  const auto r = read_text(scrape("memory_used_mib", "host=\"n1\",gpu=\"0\""));
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(r.device("n1/0").size(), 20U);
+  EXPECT_EQ(r.warnings(), "");
+  // It is never read as a table.
+  EXPECT_THAT(read_text(scrape("container_memory_usage_bytes", "pod=\"a\"")).error,
+              HasSubstr("no metric of a GPU's used memory"));
+}
+
 }  // namespace
 }  // namespace vramtrack
